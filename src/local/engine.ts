@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
+import type { LocalConnection } from '../model/local.ts'
+
+export interface LocalEngineOptions {
+  /** Where the engine spills; a folder of its own is made below. Default: the system's temporary folder. */
+  readonly temporaryFolder?: string | undefined
+  /** DuckDB's own limit, such as `4GB`. The process needs some 300 MB more. Default: DuckDB's (80 % of memory). */
+  readonly memoryLimit?: string | undefined
+  readonly threads?: number | undefined
+}
+
+/**
+ * The local engine of one run: an in-memory DuckDB that spills into a folder of its own. Dispose of it and the
+ * folder is gone.
+ */
+export interface LocalEngine extends LocalConnection, AsyncDisposable {}
+
+/** Opens the local engine of one run. */
+export async function openLocalEngine(options: LocalEngineOptions = {}): Promise<LocalEngine> {
+  const directory = await mkdtemp(join(options.temporaryFolder ?? tmpdir(), 'stet-'))
+  const instance = await DuckDBInstance.create(':memory:', {
+    temp_directory: join(directory, 'spill'),
+    // An engine that fetches extensions by itself would reach for the network in the middle of a run.
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+    ...(options.memoryLimit === undefined ? {} : { memory_limit: options.memoryLimit }),
+    ...(options.threads === undefined ? {} : { threads: String(options.threads) }),
+  })
+  const connections: DuckDBConnection[] = []
+  let names = 0
+  const connect = async (): Promise<LocalConnection> => {
+    const duckdb = await instance.connect()
+    connections.push(duckdb)
+    // Progress is polled, never printed by the engine. Without `enable_progress_bar` it is always -1.
+    await duckdb.run(`set TimeZone = 'UTC'`)
+    await duckdb.run('set enable_progress_bar = true')
+    await duckdb.run('set enable_progress_bar_print = false')
+    return {
+      duckdb,
+      directory,
+      run: async (sql) => {
+        await duckdb.run(sql)
+      },
+      rows: (sql) => rowsOf(duckdb, sql),
+      count: async (sql) => {
+        const [row] = await rowsOf(duckdb, sql)
+        return Number(row === undefined ? 0 : Object.values(row)[0])
+      },
+      newName: (prefix) => `${prefix}_${++names}`,
+      connect,
+    }
+  }
+  const main = await connect()
+  return {
+    ...main,
+    [Symbol.asyncDispose]: async () => {
+      for (const connection of connections) connection.closeSync()
+      instance.closeSync()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function rowsOf(duckdb: DuckDBConnection, sql: string): Promise<Record<string, DuckDBValue>[]> {
+  const reader = await duckdb.runAndReadAll(sql)
+  return reader.getRowObjects()
+}
+
+/** Interrupts the connection's running statement when the signal fires; undo with the returned function. */
+export function interruptOnAbort(connection: LocalConnection, signal: AbortSignal): () => void {
+  const interrupt = () => connection.duckdb.interrupt()
+  signal.addEventListener('abort', interrupt, { once: true })
+  return () => signal.removeEventListener('abort', interrupt)
+}

@@ -1,0 +1,119 @@
+import type { SourceFile, Reject } from './source.ts'
+import type { WriteStrategy } from './write.ts'
+
+/** Which side wins when a source has changed since the last run (G12). Only `source` so far. */
+export type Truth = 'source'
+
+/**
+ * What became of the rows (G6):
+ * `afterTransform = rejected + duplicate + inserted + updated + unchanged + stale + frozen`.
+ */
+export interface RunCounts {
+  readonly read: number
+  /** Dropped by the transform. */
+  readonly filtered: number
+  /** Made by the transform beyond one for each row read. */
+  readonly added: number
+  readonly afterTransform: number
+  readonly rejected: number
+  readonly duplicate: number
+  readonly inserted: number
+  readonly updated: number
+  readonly unchanged: number
+  readonly stale: number
+  readonly frozen: number
+  readonly deleted: number
+}
+
+/** `running` in the record means: started, and nothing heard of its end yet. */
+export type RunStatus = 'running' | 'succeeded' | 'failed' | 'interrupted'
+
+/** A run in one word, for people. */
+export type RunVerdict = 'changed' | 'unchanged' | 'nothing read' | 'failed' | 'interrupted' | 'running'
+
+/** What is known of a run when it starts. */
+export interface RunStart {
+  /** Of this process start; the only thing that answers "did my lost commit arrive?". */
+  readonly attemptId: string
+  /** A label that groups attempts: given by the caller (an orchestrator's run id), else made. */
+  readonly runId: string
+  readonly pipeline: string
+  readonly source: string
+  readonly slice: string
+  readonly strategy: WriteStrategy['strategy']
+  readonly truth: Truth
+  readonly files: readonly SourceFile[]
+  /** `host:pid`, so that a message can name who holds a lease. */
+  readonly holder: string
+  readonly stetVersion: string
+}
+
+/** How a run ended, as it goes into the record. */
+export interface RunRecord {
+  readonly attemptId: string
+  readonly status: Exclude<RunStatus, 'running'>
+  readonly counts: RunCounts
+  readonly files: readonly SourceFile[]
+  readonly rejects: readonly Reject[]
+  readonly error: { readonly code: string; readonly message: string } | null
+}
+
+/** One line of the run log. Times by the target's clock, ISO 8601 in UTC with microseconds. */
+export interface RunLogEntry extends RunStart {
+  readonly table: string
+  readonly status: RunStatus
+  readonly verdict: RunVerdict
+  readonly startedAt: string
+  readonly finishedAt: string | null
+  readonly durationMs: number | null
+  readonly counts: RunCounts | null
+  readonly rejects: readonly Reject[]
+  readonly error: { readonly code: string; readonly message: string } | null
+}
+
+export interface RunLogFilter {
+  readonly pipeline?: string | undefined
+  /** The newest so many. */
+  readonly last?: number | undefined
+}
+
+/** The record of runs, read only. */
+export interface RunLog extends AsyncDisposable {
+  /** Newest first. */
+  list(filter: RunLogFilter): Promise<readonly RunLogEntry[]>
+  /** By run id, attempt id or the beginning of one that only one run has. Newest attempt first. */
+  find(id: string): Promise<readonly RunLogEntry[]>
+}
+
+/** Something worth showing while a run works. */
+export interface Progress {
+  readonly phase: 'reading' | 'transforming' | 'waiting' | 'pulling' | 'comparing' | 'writing'
+  readonly rows?: number | undefined
+  readonly bytes?: number | undefined
+  readonly bytesTotal?: number | undefined
+}
+
+export type ProgressListener = (progress: Progress) => void
+
+export const NO_COUNTS: RunCounts = {
+  read: 0,
+  filtered: 0,
+  added: 0,
+  afterTransform: 0,
+  rejected: 0,
+  duplicate: 0,
+  inserted: 0,
+  updated: 0,
+  unchanged: 0,
+  stale: 0,
+  frozen: 0,
+  deleted: 0,
+}
+
+/** The verdict of a finished run: an empty source and an unchanged one are different things. */
+export function verdictOf(status: RunStatus, counts: RunCounts | null): RunVerdict {
+  if (status !== 'succeeded') return status
+  if (counts === null) return 'unchanged'
+  if (counts.inserted + counts.updated + counts.deleted > 0) return 'changed'
+  return counts.read === 0 ? 'nothing read' : 'unchanged'
+}

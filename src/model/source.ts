@@ -1,0 +1,80 @@
+import type { LocalConnection } from './local.ts'
+import type { Columns, ColumnType } from './columns.ts'
+import type { ProgressListener } from './run.ts'
+
+/**
+ * Where rows come from. A source gives out text: every value as its exact characters, which the landing turns
+ * into the contract's types and checks (G9). It never converts by itself.
+ */
+export interface Source<C extends Columns = Columns> {
+  readonly kind: string
+  /** Declared columns; otherwise the target's table decides, and only a first load infers. */
+  readonly columns?: C | undefined
+  /** One line for people and the run log; never holds a secret. */
+  readonly description: string
+  open(context: SourceContext): Promise<OpenSource>
+}
+
+export interface SourceContext {
+  readonly local: LocalConnection
+  /** Folder against which relative paths are read. */
+  readonly cwd: string
+  readonly signal: AbortSignal
+  readonly progress: ProgressListener
+}
+
+/** A field that a source offers. */
+export interface SourceField {
+  readonly name: string
+  /** The type the source itself knows (Parquet, a query); absent for text formats. Used only by a first load. */
+  readonly type?: ColumnType | undefined
+}
+
+/** A file that a source reads, as the run log keeps it. */
+export interface SourceFile {
+  /** As the user would write it; `-` for standard input. */
+  readonly path: string
+  /** Size in bytes, before decompression. */
+  readonly bytes: number
+  /** Of the bytes on disk, in hex. */
+  readonly sha256: string
+}
+
+export interface OpenSource extends AsyncDisposable {
+  readonly fields: readonly SourceField[]
+  readonly files: readonly SourceFile[]
+  readonly parts: readonly SourcePart[]
+  /** Called when every part has been landed. Throws `STET_SOURCE_CHANGED` when a file is not what it was. */
+  verify(): Promise<void>
+}
+
+/** One relation of a source: usually a file. May be selected from more than once, with the same rows in the same order. */
+export interface SourcePart {
+  readonly file: SourceFile | null
+  /**
+   * A DuckDB `select` that gives each of the wanted fields as VARCHAR, named `c0`, `c1`, … in the order wanted.
+   * A null (not an empty string) is SQL NULL. Every field of the part is checked, also the ones not wanted.
+   */
+  select(wanted: readonly string[]): string
+  /** The records that the reader itself refused (ragged, not in the file's encoding), after one `select` has run to its end. */
+  rejects(): Promise<readonly Reject[]>
+  /** Where rows of `select` stand: 1-based row numbers in its order, ascending. */
+  locate(rows: readonly number[]): Promise<readonly RowLocation[]>
+}
+
+export interface RowLocation {
+  /** Physical line in the file, 1-based, or the row's number where there are no lines. */
+  readonly line: number
+  /** The record as it stands in the file. */
+  readonly raw: string
+}
+
+/** A row that was not loaded, and why (G9). */
+export interface Reject {
+  readonly file: string | null
+  readonly line: number | null
+  readonly column: string | null
+  readonly value: string | null
+  readonly reason: string
+  readonly raw?: string | undefined
+}

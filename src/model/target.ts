@@ -1,0 +1,148 @@
+import type { ColumnType, Contract, ContractColumn } from './columns.ts'
+import type { LocalConnection } from './local.ts'
+import type { RunLog, RunRecord, RunStart } from './run.ts'
+import type { KeepColumns, WriteStrategy } from './write.ts'
+
+/** What a target can do, as plain data. */
+export interface TargetCapabilities {
+  readonly strategies: readonly WriteStrategy['strategy'][]
+  /** Whether rows and record are one commit. */
+  readonly transactional: boolean
+  /** Longest identifier in bytes; longer ones are refused, never cut. */
+  readonly identifierBytesMax: number
+}
+
+/** A place where tables live. */
+export interface Target {
+  readonly kind: string
+  /** One line for people and the run log; never holds a secret. */
+  readonly description: string
+  readonly capabilities: TargetCapabilities
+  /** Connects. Writes nothing. */
+  open(options: OpenTargetOptions): Promise<TargetSession>
+  /** The record of runs, for reading only. */
+  openRunLog(options: { readonly signal: AbortSignal }): Promise<RunLog>
+}
+
+export interface OpenTargetOptions {
+  /** As the user wrote it: `orders`, `sales.orders`, `"Sales"."Orders"`. */
+  readonly table: string
+  readonly write: WriteStrategy
+  readonly keep: KeepColumns
+  readonly local: LocalConnection
+  /** `plan` reads only: no lease, no record, no migration. */
+  readonly mode: 'run' | 'plan'
+  /** How long to wait for another attempt or another writer before giving up, in milliseconds. */
+  readonly lockTimeoutMs: number
+  /** Age in milliseconds at which a lease without a heartbeat is taken over. */
+  readonly leaseTimeoutMs: number
+  readonly signal: AbortSignal
+  /** Told to people: waiting for a lock, taking over a lease. */
+  readonly notice: (message: string) => void
+}
+
+/** One column of a target's table. */
+export interface TargetColumn {
+  readonly name: string
+  readonly type: ColumnType
+  /** The type as the target prints it, for DDL and messages. */
+  readonly native: string
+  readonly nullable: boolean
+  /** Computed by the target: compared with nothing and never written. */
+  readonly generated: boolean
+  /** Whether a row may leave it out: it has a default, is an identity or is nullable. */
+  readonly optional: boolean
+}
+
+/** A target's table as it is. */
+export interface TargetTable {
+  /** Qualified and quoted as the target prints it. */
+  readonly name: string
+  readonly columns: readonly TargetColumn[]
+  /** Rows as the target estimates them; exact where that is cheap. */
+  readonly rowsEstimate: number
+}
+
+/** What of the target a run has to look at. */
+export type Scope =
+  | { readonly kind: 'table' }
+  /** Rows whose key is in this local table, whose columns have the contract's ids. */
+  | { readonly kind: 'keys'; readonly keys: string; readonly count: number }
+
+/** The target's rows in scope, in the local engine. */
+export interface RowsInScope {
+  /**
+   * Local table with the contract's ids as columns, each in its local type, and `row_id` VARCHAR (the target's
+   * own name of a row within this transaction) where the strategy has no key.
+   */
+  readonly table: string
+  readonly rows: number
+  /**
+   * Ids of columns in which the target holds a value that the local type cannot (a date before year 1, a numeric
+   * NaN). When not empty, `table` must not be used: set `asText` for these and ask again.
+   */
+  readonly unheld: readonly string[]
+}
+
+/** What has to happen to the target, as the comparison found it. */
+export interface Difference {
+  /**
+   * Local table: `op` VARCHAR (`insert`, `update`, `delete`), the contract's ids, `content_hash` VARCHAR (null
+   * unless kept), `row_id` VARCHAR (only for deletes without a key). A delete carries the row as it was pulled.
+   */
+  readonly table: string
+  readonly inserts: number
+  readonly updates: number
+  readonly deletes: number
+}
+
+/** What became of the difference, counted by the target itself, each by its own query (G6). */
+export interface Applied {
+  readonly inserted: number
+  readonly updated: number
+  /** Equal in the target's own eyes, or made equal by another writer meanwhile: not written. */
+  readonly unchanged: number
+  /** Another writer has put a newer row meanwhile: not written. */
+  readonly stale: number
+  /** The key has appeared meanwhile and the strategy never changes an existing row. */
+  readonly frozen: number
+  readonly deleted: number
+}
+
+/**
+ * One attempt's dealings with a target, in this order:
+ * `describe` → `prepare` → (landing) → `begin` → `rowsInScope` → `apply` → `commit`; `fail` at any point before `commit`.
+ */
+export interface TargetSession extends AsyncDisposable {
+  /** The table, or null when there is none yet. */
+  describe(): Promise<TargetTable | null>
+  /**
+   * Before anything is landed: checks that the table can hold the contract and enforces its key (or throws
+   * `STET_KEY_CONSTRAINT` with the exact DDL), brings the record's schema up to date, takes the lease, marks a
+   * crashed attempt as interrupted and writes the run's first line. In `plan` mode only the checks.
+   */
+  prepare(contract: Contract, start: RunStart): Promise<void>
+  /**
+   * The target's own form of texts of one column whose `asText` is set: `from` is a local table with a VARCHAR
+   * column `text` of distinct texts; the answer is a local table `text`, `canonical` (null when refused), `reason`.
+   */
+  canonical(column: ContractColumn, from: string): Promise<string>
+  /**
+   * Opens the transaction, takes the table's lock, checks that the lease is still ours, and looks whether this very
+   * attempt has already committed (a lost answer): then its record is returned and nothing else may follow.
+   */
+  begin(): Promise<RunRecord | null>
+  /** In the snapshot that `apply` builds on. */
+  rowsInScope(contract: Contract, scope: Scope): Promise<RowsInScope>
+  /** Writes the difference, guarded against other writers, and classifies what it did not write. */
+  apply(contract: Contract, difference: Difference): Promise<Applied>
+  /** The statements that `apply` would send, for people (`plan --sql`). */
+  statements(): readonly string[]
+  /**
+   * Commits rows and record in one. When the answer is lost it finds out; throws `STET_OUTCOME_UNKNOWN` only when
+   * nobody can be asked. Gives the lease back.
+   */
+  commit(record: RunRecord): Promise<void>
+  /** Undoes the transaction, writes the failed run's line by a commit of its own, gives the lease back. */
+  fail(record: RunRecord): Promise<void>
+}

@@ -1,0 +1,194 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, chmod, chown, constants, cp, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { StetError } from '../../errors.ts'
+
+/** Where the programs of one PostgreSQL version are. */
+export interface PostgresBinaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+export interface PostgresServer extends AsyncDisposable {
+  readonly port: number
+  readonly pid: number
+  /** `postgres://postgres@127.0.0.1:PORT/postgres`; loopback only, trusted. */
+  readonly url: string
+  urlOf(database: string): string
+}
+
+export interface StartPostgresOptions {
+  readonly binaries: PostgresBinaries
+  /** Extra settings, `name=value`. */
+  readonly settings?: readonly string[]
+}
+
+// PostgreSQL refuses to run as root. 65534 is `nobody`, which every Linux has, also one without a `postgres` user.
+const NOBODY = 65534
+const FOLDER_PREFIX = 'stet-pg-'
+
+/**
+ * Starts a throw-away PostgreSQL cluster on a free loopback port, without durability. Disposing stops it and removes
+ * its folder; folders of killed processes are swept at the next start.
+ */
+export async function startPostgres({
+  binaries,
+  settings = [],
+}: StartPostgresOptions): Promise<PostgresServer> {
+  await sweepLeftovers()
+  const asRoot = process.getuid?.() === 0
+  const identity = asRoot ? { uid: NOBODY, gid: NOBODY } : {}
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`))
+  await chmod(folder, 0o755)
+  if (asRoot) await chown(folder, NOBODY, NOBODY)
+  const programs = asRoot ? await readableByNobody(binaries, folder) : binaries
+  const data = join(folder, 'data')
+  const environment = { ...process.env, LC_ALL: 'C.UTF-8', TZ: 'UTC' }
+  try {
+    await runToEnd(
+      programs.initdb,
+      ['-D', data, '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+      { ...identity, env: environment, cwd: '/' },
+    )
+    for (let attempt = 1; ; attempt++) {
+      const port = await freePort()
+      const started = await tryStart(programs.postgres, data, folder, port, settings, {
+        ...identity,
+        env: environment,
+      })
+      if (started.server !== undefined) return started.server
+      // Somebody may take the port between the probe and the bind.
+      if (attempt === 5 || !started.log.includes('could not bind')) {
+        throw new StetError('STET_INTERNAL', `PostgreSQL did not start: ${started.log.slice(-1500)}`)
+      }
+    }
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+interface Spawned {
+  readonly uid?: number
+  readonly gid?: number
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd?: string
+}
+
+async function tryStart(
+  program: string,
+  data: string,
+  folder: string,
+  port: number,
+  settings: readonly string[],
+  options: Spawned,
+): Promise<{ server?: PostgresServer; log: string }> {
+  const flags = [
+    'fsync=off',
+    'full_page_writes=off',
+    'synchronous_commit=on',
+    'autovacuum=off',
+    'listen_addresses=127.0.0.1',
+  ]
+  const all = [...flags, `unix_socket_directories=${folder}`, 'max_connections=60', ...settings]
+  const child = spawn(program, ['-D', data, '-p', String(port), ...all.flatMap((flag) => ['-c', flag])], {
+    ...options,
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let log = ''
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve())
+    child.once('error', (error) => {
+      log += String(error)
+      resolve()
+    })
+  })
+  const ready = new Promise<boolean>((resolve) => {
+    child.stderr.on('data', (chunk: Buffer) => {
+      log = (log + chunk.toString()).slice(-20_000)
+      if (log.includes('ready to accept connections')) resolve(true)
+    })
+    void ended.then(() => resolve(false))
+  })
+  if (!(await ready)) return { log }
+  const killWithUs = () => child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  const urlOf = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`
+  const server: PostgresServer = {
+    port,
+    pid: child.pid ?? 0,
+    url: urlOf('postgres'),
+    urlOf,
+    [Symbol.asyncDispose]: async () => {
+      // SIGINT is PostgreSQL's fast shutdown: sessions are ended, nothing is waited for.
+      child.kill('SIGINT')
+      await ended
+      process.removeListener('exit', killWithUs)
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+  return { server, log }
+}
+
+/** A folder that only root can enter (a clone below /root) is closed to the server's user: then the programs are copied. */
+async function readableByNobody(binaries: PostgresBinaries, folder: string): Promise<PostgresBinaries> {
+  for (let at = dirname(binaries.postgres); at !== dirname(at); at = dirname(at)) {
+    const { mode } = await stat(at)
+    if ((mode & 0o005) === 0o005) continue
+    const native = dirname(dirname(binaries.postgres))
+    const copy = join(folder, 'native')
+    await cp(native, copy, { recursive: true, verbatimSymlinks: true })
+    return {
+      initdb: binaries.initdb.replace(native, copy),
+      postgres: binaries.postgres.replace(native, copy),
+    }
+  }
+  return binaries
+}
+
+async function sweepLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]
+    if (pid === undefined || (await isAlive(Number(pid)))) continue
+    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
+  }
+}
+
+async function isAlive(pid: number): Promise<boolean> {
+  return await access(`/proc/${pid}`, constants.F_OK).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** A port that nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  if (address === null || typeof address === 'string') throw new StetError('STET_INTERNAL', 'No free port')
+  return address.port
+}
+
+async function runToEnd(program: string, args: readonly string[], options: Spawned): Promise<void> {
+  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  if (code !== 0)
+    throw new StetError('STET_INTERNAL', `${program} ended with ${code}: ${output.slice(-1500)}`)
+}

@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs'
+import type { TestProject } from 'vitest/node'
+import { type PostgresServer, startPostgres } from '../../src/prove/sandbox/postgres-server.ts'
+import { embeddedBinaries, systemBinaries } from './postgres-binaries.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Superuser URL of the PostgreSQL from npm. */
+    postgresUrl: string
+    /** The same for a system PostgreSQL, null where there is none. */
+    systemPostgresUrl: string | null
+  }
+}
+
+/** One server of each PostgreSQL version for the whole test run; each test file makes its own databases. */
+export default async function setup(project: TestProject) {
+  const servers: PostgresServer[] = []
+  const embedded = await startPostgres({ binaries: await embeddedBinaries() })
+  servers.push(embedded)
+  project.provide('postgresUrl', embedded.url)
+  const system = systemBinaries(existsSync)
+  if (system === null) project.provide('systemPostgresUrl', null)
+  else {
+    const server = await startPostgres({ binaries: system.binaries })
+    servers.push(server)
+    project.provide('systemPostgresUrl', server.url)
+  }
+  return async () => {
+    for (const server of servers) await server[Symbol.asyncDispose]()
+    const versions = system === null ? '18 (npm)' : `18 (npm), ${system.version} (system)`
+    process.stdout.write(
+      `PostgreSQL versions tested: ${versions}${system === null ? '; no system PostgreSQL found' : ''}\n`,
+    )
+  }
+}
