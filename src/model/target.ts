@@ -1,7 +1,7 @@
-import type { ColumnType, Contract, ContractColumn } from './columns.ts'
+import type { ColumnType, Contract, ContractColumn, KeptColumns } from './columns.ts'
 import type { LocalConnection } from './local.ts'
 import type { RunLog, RunRecord, RunStart } from './run.ts'
-import type { KeepColumns, WriteStrategy } from './write.ts'
+import type { WriteStrategy } from './write.ts'
 
 /** What a target can do, as plain data. */
 export interface TargetCapabilities {
@@ -28,7 +28,6 @@ export interface OpenTargetOptions {
   /** As the user wrote it: `orders`, `sales.orders`, `"Sales"."Orders"`. */
   readonly table: string
   readonly write: WriteStrategy
-  readonly keep: KeepColumns
   readonly local: LocalConnection
   /** `plan` reads only: no lease, no record, no migration. */
   readonly mode: 'run' | 'plan'
@@ -52,6 +51,11 @@ export interface TargetColumn {
   readonly generated: boolean
   /** Whether a row may leave it out: it has a default, is an identity or is nullable. */
   readonly optional: boolean
+  /**
+   * Set on a column that Stet made for itself when it created the table. The target marks it by a comment on the
+   * column (`stet:updated_at`, `stet:content_hash`), which lives and dies with the column and can be read by people.
+   */
+  readonly kept?: keyof KeptColumns | undefined
 }
 
 /** A target's table as it is. */
@@ -145,4 +149,6 @@ export interface TargetSession extends AsyncDisposable {
   commit(record: RunRecord): Promise<void>
   /** Undoes the transaction, writes the failed run's line by a commit of its own, gives the lease back. */
   fail(record: RunRecord): Promise<void>
+  /** Puts a run that failed before `prepare` (a missing file, a wrong column) into the log, where the log can be written. */
+  failEarly(start: RunStart, record: RunRecord): Promise<void>
 }
