@@ -115,17 +115,23 @@ export interface Applied {
 
 /**
  * One attempt's dealings with a target, in this order:
- * `describe` → `prepare` → (landing) → `begin` → `rowsInScope` → `apply` → `commit`; `fail` at any point before `commit`.
+ * `acquire` → `describe` → `prepare` → (landing) → `begin` → `rowsInScope` → `apply` → `commit`;
+ * `fail` at any point after `acquire` and before `commit`. In `plan` mode `acquire`, `apply`, `commit` and `fail` are never called.
+ * The lease comes first, so that what is described cannot be changed by another run of Stet, and every failure is logged.
  */
 export interface TargetSession extends AsyncDisposable {
+  /**
+   * Brings the record's schema up to date, takes the lease of table and slice (waiting for a live one, taking over a
+   * stale one, whose attempt is then marked as interrupted) and writes the run's first line, in commits of its own.
+   */
+  acquire(start: RunStart): Promise<void>
   /** The table, or null when there is none yet. */
   describe(): Promise<TargetTable | null>
   /**
-   * Before anything is landed: checks that the table can hold the contract and enforces its key (or throws
-   * `STET_KEY_CONSTRAINT` with the exact DDL), brings the record's schema up to date, takes the lease, marks a
-   * crashed attempt as interrupted and writes the run's first line. In `plan` mode only the checks.
+   * Before anything is landed: checks that the table can hold the contract and enforces its key, or throws
+   * `STET_KEY_CONSTRAINT`, `STET_COLUMNS` with the exact DDL. Writes nothing.
    */
-  prepare(contract: Contract, start: RunStart): Promise<void>
+  prepare(contract: Contract): Promise<void>
   /**
    * The target's own form of texts of one column whose `asText` is set: `from` is a local table with a VARCHAR
    * column `text` of distinct texts; the answer is a local table `text`, `canonical` (null when refused), `reason`.
@@ -149,6 +155,4 @@ export interface TargetSession extends AsyncDisposable {
   commit(record: RunRecord): Promise<void>
   /** Undoes the transaction, writes the failed run's line by a commit of its own, gives the lease back. */
   fail(record: RunRecord): Promise<void>
-  /** Puts a run that failed before `prepare` (a missing file, a wrong column) into the log, where the log can be written. */
-  failEarly(start: RunStart, record: RunRecord): Promise<void>
 }
