@@ -44,6 +44,8 @@ export interface OpenSource extends AsyncDisposable {
   readonly fields: readonly SourceField[]
   readonly files: readonly SourceFile[]
   readonly parts: readonly SourcePart[]
+  /** Sentences for people: a delimiter that was chosen, columns that were found. */
+  readonly notices?: readonly string[] | undefined
   /** Called when every part has been landed. Throws `STET_SOURCE_CHANGED` when a file is not what it was. */
   verify(): Promise<void>
 }

@@ -1,46 +1,45 @@
-import type { Columns, TypeOrigin } from '../model/columns.ts'
+import type { ColumnOf, Columns, TypeOrigin } from '../model/columns.ts'
 import type { ProgressListener, RunCounts, RunVerdict, Truth } from '../model/run.ts'
 import type { Reject, Source, SourceFile } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
-import type { KeepColumns, WriteStrategy, WriteStrategyOf } from '../model/write.ts'
+import type { KeepColumns, WriteStrategy } from '../model/write.ts'
 
 /** A value as a transform sees it: exact text for all that JavaScript cannot hold exactly. */
 export type TransformValue = string | number | bigint | boolean | null
 export type TransformRow = Readonly<Record<string, TransformValue>>
 
 /** A change of the landed rows before they are compared. */
-export type Transform =
+export type Transform<A extends Columns = Columns> =
   /** SQL of the local engine over the table `landed`, whose columns bear the source's names. */
   | {
       readonly sql: string
-      readonly adds?: Columns | undefined
+      readonly adds?: A | undefined
       readonly drops?: readonly string[] | undefined
     }
   /** A function for each row: the row to load, several of them, or null to leave it out. */
   | {
       readonly row: (row: TransformRow) => TransformRow | readonly TransformRow[] | null
-      readonly adds?: Columns | undefined
+      readonly adds?: A | undefined
       readonly drops?: readonly string[] | undefined
     }
 
 /** A pipeline as {@link definePipeline} takes it. */
-export interface Pipeline<C extends Columns = Columns> {
+export interface Pipeline<C extends Columns = Columns, A extends Columns = Columns> {
   /** Names the pipeline in the run log. */
   readonly name: string
   readonly source: Source<C>
   readonly target: Target
   /** `orders`, `sales.orders`, `"Sales"."Orders"`. */
   readonly table: string
-  readonly write: WriteStrategyOf<C>
+  readonly write: WriteStrategy<ColumnOf<NoInfer<C>> | ColumnOf<NoInfer<A>>>
   readonly keep?: KeepColumns | undefined
-  readonly transform?: Transform | undefined
+  readonly transform?: Transform<A> | undefined
   /** Rows that may be rejected before the run fails (G9). Default 0. */
   readonly maxRejects?: number | undefined
 }
 
 /** A pipeline whose columns are checked; what `run` and `plan` take. */
-export interface DefinedPipeline extends Omit<Pipeline, 'write' | 'source'> {
-  readonly source: Source
+export interface DefinedPipeline extends Omit<Pipeline, 'write'> {
   readonly write: WriteStrategy
 }
 
