@@ -1,4 +1,5 @@
 import { StetError } from '../../errors.ts'
+import { parseColumnType } from '../../model/column-type.ts'
 import type { Columns } from '../../model/columns.ts'
 import type { OpenSource, Reject, Source, SourceContext } from '../../model/source.ts'
 import { createTextTable, rowAsJson, rowsAt, type TextTable } from '../shared/text-table.ts'
@@ -120,7 +121,8 @@ function rowReader(name: string, columns: Columns, table: TextTable) {
 }
 
 function isFloatingPoint(type: string): boolean {
-  return /^(real|float4|float8|float(\(\d+\))?|double( precision)?)$/i.test(type.trim())
+  const { kind } = parseColumnType(type)
+  return kind === 'real' || kind === 'double'
 }
 
 function refuseWhatIsNoRow(name: string, row: number, given: unknown, columns: Columns): void {

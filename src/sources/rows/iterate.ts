@@ -58,7 +58,7 @@ function begin<Item>(iterate: () => Iterable<Item> | AsyncIterable<Item>): AnyIt
 }
 
 async function ask<Item>(iterator: AnyIterator<Item>): Promise<IteratorResult<Item>> {
-  return await iterator.next()
+  return iterator.next()
 }
 
 /** What fails while stopping early would only hide why it was stopped. */
