@@ -8,6 +8,7 @@ const root = new URL('../', import.meta.url)
 const jiti = createJiti(import.meta.url, { fsCache: false })
 const load = (path) => jiti.import(fileURLToPath(new URL(path, root)))
 
+const { COMMON_OPTIONS } = await load('src/cli/command.ts')
 const { COMMANDS } = await load('src/cli/commands.ts')
 const { EXIT_STATUS_BY_CODE } = await load('src/errors.ts')
 
@@ -39,6 +40,7 @@ async function cliPage() {
     const command = (await loadCommand())(() => async () => {})
     commands.push([command, ''], ...command.commands.map((subcommand) => [subcommand, `${command.name()} `]))
   }
+  const [[first]] = commands
   return `# Command line
 
 <!-- Made from the commands by scripts/make-cli-docs.mjs. Do not edit. -->
@@ -54,6 +56,7 @@ terminal when a run takes more than a second.
 | --- | --- |
 ${COMMANDS.map(({ name, summary }) => `| [\`stet ${name}\`](#stet-${name}) | ${summary} |`).join('\n')}
 
+${table(['every command', ''], optionGroups(first).get(COMMON_OPTIONS))}
 ${commands.map(([command, parent]) => commandSection(command, parent)).join('\n')}
 ## Which table
 
@@ -78,13 +81,7 @@ DuckDB file already, is DuckDB. Anything else is refused. Passwords are never pr
 }
 
 function commandSection(command, parent) {
-  const help = command.createHelp()
   const title = `stet ${parent}${command.name()}`
-  const groups = new Map()
-  for (const option of help.visibleOptions(command)) {
-    const group = option.helpGroupHeading ?? 'Options:'
-    groups.set(group, [...(groups.get(group) ?? []), option])
-  }
   const own = command.registeredArguments.map((argument) => [humanArgument(argument), argument.description])
   return `## ${title}
 
@@ -93,16 +90,21 @@ ${title} ${command.usage()}
 \`\`\`
 
 ${command.description()}
-${own.length === 0 ? '' : `\n${table(['argument', ''], own)}`}${[...groups]
-  .sort(([a], [b]) => Number(a === 'Options:') - Number(b === 'Options:'))
-  .map(
-    ([heading, options]) =>
-      `\n${table(
-        [heading === 'Options:' ? 'every command' : heading.replace(/:$/, ''), ''],
-        options.map((option) => [option.flags, help.optionDescription(option)]),
-      )}`,
-  )
+${own.length === 0 ? '' : `\n${table(['argument', ''], own)}`}${[...optionGroups(command)]
+  .filter(([heading]) => heading !== COMMON_OPTIONS)
+  .map(([heading, options]) => `\n${table([heading.replace(/:$/, '').toLowerCase(), ''], options)}`)
   .join('')}`
+}
+
+/** Flags and descriptions of a command's options, by the heading under which its help lists them. */
+function optionGroups(command) {
+  const help = command.createHelp()
+  const groups = new Map()
+  for (const option of help.visibleOptions(command)) {
+    const heading = option.helpGroupHeading ?? 'Options:'
+    groups.set(heading, [...(groups.get(heading) ?? []), [option.flags, help.optionDescription(option)]])
+  }
+  return groups
 }
 
 function humanArgument(argument) {
