@@ -95,12 +95,13 @@ export async function* decodeToUtf8(
     try {
       return decoder.decode(bytes, { stream: true })
     } catch (cause) {
+      const near = line + countNewlines(longestText(bytes, encoding))
       throw new StetError(
         'STET_SOURCE',
-        `Cannot read "${name}" as ${encoding}: bad bytes near line ${line}`,
+        `Cannot read "${name}" as ${encoding}: bad bytes near line ${near} (G9)`,
         {
           hint: "Name the file's real encoding with the option encoding",
-          details: { file: name, line },
+          details: { file: name, line: near },
           cause,
         },
       )
