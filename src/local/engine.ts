@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
 import type { LocalConnection } from '../model/local.ts'
+import { registerFunctions } from './functions.ts'
 
 export interface LocalEngineOptions {
   /** Where the engine spills; a folder of its own is made below. Default: the system's temporary folder. */
@@ -54,6 +55,7 @@ export async function openLocalEngine(options: LocalEngineOptions = {}): Promise
     }
   }
   const main = await connect()
+  registerFunctions(main)
   return {
     ...main,
     [Symbol.asyncDispose]: async () => {
