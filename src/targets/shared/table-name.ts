@@ -7,7 +7,7 @@ export interface TableName {
   readonly table: string
 }
 
-const PART = /(?:"((?:[^"]|"")+)"|([\p{L}_][\p{L}\p{N}_$]*))/u
+const PART = /(?:"((?:[^"]|"")+)"|([\p{L}_][\p{L}\p{M}\p{N}_$]*))/u
 const NAME = new RegExp(`^${PART.source}(?:\\.${PART.source})?$`, 'u')
 
 /**
