@@ -36,7 +36,7 @@ function contextOfProcess(): CliContext {
 function outputOf(stream: NodeJS.WriteStream): Output {
   // `stet runs | head` closes the pipe early. What was read is read; the work goes on, and nothing is said.
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
+    if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
   })
   return {
     write: (text) => {

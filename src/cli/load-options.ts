@@ -21,7 +21,7 @@ export interface LoadOptions {
   readonly newest?: string
   readonly into: string
   readonly table?: string
-  readonly strategy: (typeof STRATEGIES)[number]
+  readonly strategy: WriteStrategy['strategy']
   readonly ignore?: string
   readonly columns?: string
   readonly allowEmpty?: boolean

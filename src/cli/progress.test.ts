@@ -68,6 +68,14 @@ describe('the progress line', () => {
     expect(clock.waiting).toBe(0)
   })
 
+  test('says that it works when nobody has told of anything', () => {
+    const clock = standingClock()
+    const output = recordingOutput(true)
+    progressLine(output, clock)
+    clock.advance(1500)
+    expect(output.text).toBe('\r\u001b[Kworking  1.5 s')
+  })
+
   test('measures each phase by itself', () => {
     const clock = standingClock()
     const output = recordingOutput(true)
@@ -87,7 +95,7 @@ describe('the progress line', () => {
     clock.advance(1000)
     line.interrupt(() => output.write('note: x\n'))
     clock.advance(200)
-    expect(output.text).toBe('\r\u001b[Kwaiting\r\u001b[Knote: x\n\r\u001b[Kwaiting')
+    expect(output.text).toBe('\r\u001b[Kwaiting  1.0 s\r\u001b[Knote: x\n\r\u001b[Kwaiting  1.2 s')
   })
 
   test('never fills the last column of a narrow terminal', () => {

@@ -34,7 +34,7 @@ export function progressLine(output: Output, clock: Clock): ProgressLine {
 
   const redraw = () => {
     const now = clock.now()
-    if (latest === null || now - startedAt < SHOW_AFTER_MS) return
+    if (now - startedAt < SHOW_AFTER_MS) return
     // A line that fills the last column would wrap, and could not be rewritten any more.
     output.write(CLEAR_LINE + cut(describeProgress(latest, now - phaseStartedAt), output.columns - 1))
     shown = true
@@ -69,10 +69,14 @@ const PHASES = {
   writing: 'writing',
 } as const satisfies Record<Progress['phase'], string>
 
-/** `reading the source  1,200,000 rows  45.1 MB of 115 MB  600,000 rows/s  3.1 s left`. */
-export function describeProgress(progress: Progress, elapsedMs: number): string {
-  const { phase, rows, bytes, bytesTotal } = progress
-  const parts: string[] = [PHASES[phase]]
+/**
+ * `reading the source  1,200,000 rows  45.1 MB of 115 MB  600,000 rows/s  3.1 s left`; where there is nothing to count,
+ * how long it has taken so far.
+ */
+export function describeProgress(progress: Progress | null, elapsedMs: number): string {
+  const { phase, rows, bytes, bytesTotal } = progress ?? {}
+  const parts: string[] = [phase === undefined ? 'working' : PHASES[phase]]
+  if (rows === undefined && bytes === undefined) parts.push(formatDuration(elapsedMs))
   if (rows !== undefined) parts.push(countOf(rows, 'row'))
   if (bytes !== undefined) {
     parts.push(

@@ -59,7 +59,7 @@ export function reporterFor(context: CliContext, options: OutputOptions): Report
     },
     failure: (error, pipeline) => {
       const failure = failureOf(error)
-      const debug = options.debug === true || env['STET_DEBUG'] === '1'
+      const debug = options.debug === true || env.STET_DEBUG === '1'
       line.interrupt(() => {
         stderr.write(`${renderFailure(failure, errorColors, pipeline)}\n`)
         if (debug) stderr.write(`${renderStack(error)}\n`)

@@ -4,10 +4,10 @@ export type Colors = ReturnType<typeof picocolors.createColors>
 
 /** Whether to colour: NO_COLOR wins, FORCE_COLOR comes next, else only a terminal that can show it. */
 export function wantsColors(env: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
-  if (env['NO_COLOR']) return false
-  const forced = env['FORCE_COLOR']
+  if (env.NO_COLOR) return false
+  const forced = env.FORCE_COLOR
   if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false'
-  return isTerminal && env['TERM'] !== 'dumb'
+  return isTerminal && env.TERM !== 'dumb'
 }
 
 export function colorsFor(enabled: boolean): Colors {

@@ -58,9 +58,13 @@ async function show(invocation: Invocation<TargetOptions>): Promise<number> {
   const [id = ''] = args
   const { target, entries } = await readRunLog(invocation, (log) => log.find(id))
   if (entries.length === 0) {
-    throw new StetError('STET_USAGE', `There is no run "${id}" in ${target}`, {
-      hint: 'stet runs lists the runs; --into names another target',
-    })
+    throw new StetError(
+      'STET_USAGE',
+      `No run in ${target} has the id "${id}", nor is there one run alone whose id begins so`,
+      {
+        hint: 'stet runs lists the runs; --into names another target',
+      },
+    )
   }
   reporter.print(renderRunDetails(entries, reporter.colors))
   reporter.document({ format: 'stet-runs-1', target, runs: entries } satisfies RunLogDocument)
