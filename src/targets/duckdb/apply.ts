@@ -5,7 +5,7 @@ import type { Applied, Difference } from '../../model/target.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import { requireUniqueKey } from './checks.ts'
 import { keyMatchSql } from './scope.ts'
-import { deleteStatement, insertStatement, updateStatement } from './statements.ts'
+import { deleteStatement, insertStatement, removeStatement, updateStatement } from './statements.ts'
 
 export interface ApplyTo {
   readonly name: string
@@ -14,6 +14,8 @@ export interface ApplyTo {
   readonly keyEnforced: boolean
   /** Whether this transaction has made the table. */
   readonly created: boolean
+  /** Whether a row may be written anew in place of being updated; see {@link isRewritable}. */
+  readonly rewritable: boolean
 }
 
 /**
@@ -29,17 +31,24 @@ export async function applyDifference(
   write: WriteStrategy,
   difference: Difference,
 ): Promise<Applied> {
-  const rowsChanged = async (
-    expected: number,
-    statement: (qualified: string, contract: Contract, difference: string) => string,
-  ) =>
-    expected === 0
-      ? 0
-      : (await local.duckdb.run(statement(table.qualified, contract, difference.table))).rowsChanged
+  const run = async (statement: string) => (await local.duckdb.run(statement)).rowsChanged
+  const { qualified } = table
   // Deletes first: a unique value may pass from a row that goes to one that comes.
-  const deleted = await rowsChanged(difference.deletes, deleteStatement)
-  const updated = await rowsChanged(difference.updates, updateStatement)
-  const inserted = await rowsChanged(difference.inserts, insertStatement)
+  const deleted =
+    difference.deletes === 0 ? 0 : await run(deleteStatement(qualified, contract, difference.table))
+  let updated = 0
+  if (difference.updates > 0 && table.rewritable) {
+    updated = await run(removeStatement(qualified, contract, difference.table))
+    requireCount(
+      'rewritten',
+      await run(insertStatement(qualified, contract, difference.table, 'update')),
+      updated,
+    )
+  } else if (difference.updates > 0) {
+    updated = await run(updateStatement(qualified, contract, difference.table))
+  }
+  const inserted =
+    difference.inserts === 0 ? 0 : await run(insertStatement(qualified, contract, difference.table, 'insert'))
   requireCount('deleted', deleted, difference.deletes)
   requireCount('updated', updated, difference.updates)
   requireCount('inserted', inserted, difference.inserts)

@@ -111,6 +111,19 @@ export function isKeyEnforced(table: FoundTable, contract: Contract, write: Writ
 }
 
 /**
+ * Whether a row that changes may be deleted and inserted: the contract has all there is to know of it, and no unique rule
+ * is there, on which a foreign key may lean.
+ */
+export function isRewritable(table: FoundTable, contract: Contract): boolean {
+  const written = new Set(
+    [...contract.columns.map((column) => column.name), ...keptNames(contract.keep)].map((name) =>
+      name.toLowerCase(),
+    ),
+  )
+  return table.unique.length === 0 && table.columns.every((column) => written.has(column.name.toLowerCase()))
+}
+
+/**
  * Whether no two rows have one key: in a table, or among those rows of it that `among` gives.
  *
  * @throws {StetError} `STET_KEY_CONSTRAINT` with one of the keys and the statement that would keep it so.

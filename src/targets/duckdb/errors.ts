@@ -44,7 +44,7 @@ export function describeError(error: unknown, table: string): unknown {
         'STET_CONSTRAINT',
         `${table} refuses a row of the load: ${text}; nothing was written`,
         {
-          hint: 'Correct the row in the source, or the rule of the table. DuckDB also refuses a unique value that moves from one row to another inside one transaction',
+          hint: 'Correct the row in the source, or the rule of the table',
           details: { table, ...details },
           cause: error,
         },

@@ -8,12 +8,18 @@ import { applyDifference } from './apply.ts'
 import { type AttachedFile, attachFile } from './attach.ts'
 import { canonicalTexts } from './canonical.ts'
 import { type FoundTable, findTable } from './catalog.ts'
-import { checkColumns, checkNewTable, isKeyEnforced, requireUniqueKey } from './checks.ts'
+import { checkColumns, checkNewTable, isKeyEnforced, isRewritable, requireUniqueKey } from './checks.ts'
 import { describeError } from './errors.ts'
 import { findFinishedRun, finishRun, hasSucceeded, startRun } from './record/runs.ts'
 import { migrateRecord } from './record/schema.ts'
 import { amongKeysSql, viewNoRows, viewRowsInScope } from './scope.ts'
-import { createStatements, deleteStatement, insertStatement, updateStatement } from './statements.ts'
+import {
+  createStatements,
+  deleteStatement,
+  insertStatement,
+  removeStatement,
+  updateStatement,
+} from './statements.ts'
 import { duckdbTableName } from './table-name.ts'
 import { nativeOfType } from './types.ts'
 
@@ -151,23 +157,13 @@ export async function openSession(
       return guarded(async () => {
         await beginTransaction(agreed)
         const keyEnforced = found !== null && isKeyEnforced(found, agreed, write)
-        const to = { name: table.shown, qualified: qualified(), keyEnforced, created }
+        const rewritable = found !== null && isRewritable(found, agreed)
+        const to = { name: table.shown, qualified: qualified(), keyEnforced, created, rewritable }
         return applyDifference(writer, to, agreed, write, difference)
       })
     },
 
-    statements: () => {
-      if (contract === null) return []
-      const update = contract.columns.some((column) => column.key)
-        ? [updateStatement(table.shown, contract, 'difference')]
-        : []
-      return [
-        ...(found === null ? createStatements(table.shown, contract) : []),
-        ...(write.strategy === 'replace-table' ? [deleteStatement(table.shown, contract, 'difference')] : []),
-        ...(write.strategy === 'insert-once' ? [] : update),
-        insertStatement(table.shown, contract, 'difference'),
-      ]
-    },
+    statements: () => (contract === null ? [] : statementsFor(table.shown, found, contract, write)),
 
     commit: async (record) => {
       const agreed = contract
@@ -210,6 +206,26 @@ export async function openSession(
       writer.duckdb.closeSync()
     },
   }
+}
+
+/** What `apply` sends where the difference holds rows of each kind. */
+function statementsFor(
+  name: string,
+  found: FoundTable | null,
+  contract: Contract,
+  write: OpenTargetOptions['write'],
+): readonly string[] {
+  const insert = insertStatement(name, contract, 'difference', 'insert')
+  if (found === null) return [...createStatements(name, contract), insert]
+  const rewrites = isRewritable(found, contract)
+    ? [removeStatement(name, contract, 'difference'), insertStatement(name, contract, 'difference', 'update')]
+    : [updateStatement(name, contract, 'difference')]
+  const hasKey = contract.columns.some((column) => column.key)
+  return [
+    ...(write.strategy === 'replace-table' ? [deleteStatement(name, contract, 'difference')] : []),
+    ...(hasKey && write.strategy !== 'insert-once' ? rewrites : []),
+    insert,
+  ]
 }
 
 function catalogOf(file: AttachedFile | null): string {

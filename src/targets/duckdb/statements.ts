@@ -58,7 +58,25 @@ export function updateStatement(qualified: string, contract: Contract, differenc
    and ${keyMatchSql(key, DIFFERENCE)}`
 }
 
-export function insertStatement(qualified: string, contract: Contract, difference: string): string {
+/**
+ * Takes out the rows that are to be written anew. Where it may be done, this is half as dear as an update, which has to
+ * unpack every part of every column that it touches (10,000 of 1M rows, spread evenly: 0.25 s against 0.5 s).
+ */
+export function removeStatement(qualified: string, contract: Contract, difference: string): string {
+  const key = contract.columns.filter((column) => column.key)
+  return `delete from ${qualified} as stet_t
+ using ${difference} as ${DIFFERENCE}
+ where ${DIFFERENCE}.op = 'update'
+   and ${keyMatchSql(key, DIFFERENCE)}`
+}
+
+/** Inserts the rows of the difference that are new, or those that have been removed to be written anew. */
+export function insertStatement(
+  qualified: string,
+  contract: Contract,
+  difference: string,
+  op: 'insert' | 'update',
+): string {
   const kept = keptAssignments(contract)
   const names = [...contract.columns.map((column) => column.name), ...kept.map(([name]) => name)]
   const values = [
@@ -68,7 +86,7 @@ export function insertStatement(qualified: string, contract: Contract, differenc
   return `insert into ${qualified} (${names.map(quoteIdentifier).join(', ')})
 select ${values.join(', ')}
   from ${difference} as ${DIFFERENCE}
- where ${DIFFERENCE}.op = 'insert'`
+ where ${DIFFERENCE}.op = '${op}'`
 }
 
 /** `now()` is the time at which the transaction began, one for all rows of a run. */
