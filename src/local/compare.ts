@@ -96,7 +96,7 @@ async function compareByKey(
       insert into ${table}
       select 'delete', ${ids(contract, 't')}, null, null
         from ${scope.table} as t
-       where not exists (select from ${landed} as l where ${match})`)
+       where not exists (select 1 from ${landed} as l where ${match})`)
   }
   const countOf = (op: string) => local.count(`select count(*) from ${verdicts} where op = '${op}'`)
   return {
@@ -134,13 +134,13 @@ async function compareAsMultiset(
     create table ${table} as
     select 'insert' as op, ${ids(contract, 'l')}, ${hashSql(contract, 'l')} as content_hash, null::varchar as row_id
       from ${ours} as l
-     where not exists (select from ${theirs} as t where ${match})
+     where not exists (select 1 from ${theirs} as t where ${match})
      union all
     select 'delete', ${ids(contract, 't')}, null, t.row_id
       from ${theirs} as t
-     where not exists (select from ${ours} as l where ${match})`)
+     where not exists (select 1 from ${ours} as l where ${match})`)
   const unchanged = await local.count(
-    `select count(*) from ${ours} as l where exists (select from ${theirs} as t where ${match})`,
+    `select count(*) from ${ours} as l where exists (select 1 from ${theirs} as t where ${match})`,
   )
   return { difference: await counted(local, table), unchanged, stale: 0, frozen: 0 }
 }

@@ -147,16 +147,16 @@ async function explain(
     const reason = isRequired(column, rules)
       ? `case when s.${column.id} is null then ${quoteLiteral(missing)} else ${reasonSql(column, text)} end`
       : reasonSql(column, text)
-    return `struct_pack(position := ${position}, value := left(s.${column.id}, ${VALUE_SHOWN_CHARACTERS}), reason := ${reason})`
+    return `{'place': ${position}, 'value': left(s.${column.id}, ${VALUE_SHOWN_CHARACTERS}), 'reason': ${reason}}`
   })
   // Row numbers mean something only in the file's own order, which the landing gives up for speed.
   await local.run('set preserve_insertion_order = true')
   const faults = await local.rows(`
-    select n, fault.position as position, fault.value as value, fault.reason as reason
+    select n, fault.place as place, fault.value as value, fault.reason as reason
       from (select n, unnest([${reasons.join(', ')}]) as fault
               from (select row_number() over () as n, * from (${part.select(names(columns))})) as s)
      where fault.reason is not null
-     order by n, position
+     order by n, place
      limit ${REJECTS_SHOWN}`)
   await local.run('set preserve_insertion_order = false')
   const numbers = [...new Set(faults.map((fault) => Number(fault.n)))]
@@ -167,7 +167,7 @@ async function explain(
     return {
       file: part.file?.path ?? null,
       line: place?.line ?? null,
-      column: columns[Number(fault.position)]?.name ?? null,
+      column: columns[Number(fault.place)]?.name ?? null,
       value: fault.value === null ? null : String(fault.value),
       reason: String(fault.reason),
       raw: place?.raw.slice(0, VALUE_SHOWN_CHARACTERS * 5),

@@ -45,7 +45,7 @@ export async function keepNewest(local: LocalConnection, table: string, contract
            row_number() over (
              partition by ${keyNames.map((name) => `r.${name}`).join(', ')}
              order by ${order} desc nulls last, ${total.join(', ')}) as place,
-           row(${content.join(', ')}) as content
+           {${content.map((sql, position) => `'p${position}': ${sql}`).join(', ')}} as content
       from ${table} as l
       join ${repeated} as r
         on ${keyMatch.join(' and ')}`)

@@ -33,7 +33,7 @@ export async function bringIntoTargetForm(
        where ${column.id} is not null`)
     if ((await local.count(`select count(*) from ${texts}`)) === 0) continue
     const forms = await session.canonical(column, texts)
-    const bad = `select from ${forms} as f where f.canonical is null and f.text = x.${column.id}`
+    const bad = `select 1 from ${forms} as f where f.canonical is null and f.text = x.${column.id}`
     const refused = await local.count(`select count(*) from ${landed} as x where exists (${bad})`)
     if (refused > 0) {
       if (rejects.length < REJECTS_SHOWN)
