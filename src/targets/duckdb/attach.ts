@@ -118,16 +118,11 @@ function locked(shown: string, holder: string, timeoutMs: number, cause: unknown
 
 function describeAttachError(error: unknown, shown: string): unknown {
   const message = error instanceof Error ? error.message : String(error)
-  const written = /database file with version number (\d+)/.exec(message)
-  if (written !== null) {
-    return new StetError(
-      'STET_CONFIG',
-      `Cannot open ${shown}: it was written by another DuckDB (storage version ${written[1]})`,
-      {
-        hint: 'Update Stet, or export the tables with the DuckDB that wrote the file',
-        cause: error,
-      },
-    )
+  if (message.includes('we can only read versions')) {
+    return new StetError('STET_CONFIG', `Cannot open ${shown}: it was written by a DuckDB of another age`, {
+      hint: 'Update Stet, or export the tables with the DuckDB that wrote the file',
+      cause: error,
+    })
   }
   if (/valid DuckDB database file/.test(message)) return notADatabase(shown, 'DuckDB does not know it')
   if (/encrypt/i.test(message)) {
