@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
+import type pgPackage from 'pg'
 import type { Client, ClientConfig } from 'pg'
-import type { CopyToStreamQuery } from 'pg-copy-streams'
+import type { CopyToStreamQuery, to as copyTo } from 'pg-copy-streams'
 import { StetError } from '../../errors.ts'
 
 /** The packages that this source needs and the user installs. */
@@ -10,7 +11,7 @@ export interface Driver {
   copyTo(sql: string): CopyToStreamQuery
 }
 
-type Packages = readonly [typeof import('pg'), typeof import('pg-copy-streams')]
+type Packages = readonly [{ readonly default: typeof pgPackage }, { readonly to: typeof copyTo }]
 
 const CONNECT_TIMEOUT_MS = 15_000
 
