@@ -84,10 +84,10 @@ export async function openSession(
     created = true
   }
 
+  /** Also where none is known of: an abort may have cut short what should have ended one. */
   const rollback = async (): Promise<void> => {
-    if (!inTransaction) return
     inTransaction = false
-    await writer.run('rollback')
+    await writer.run('rollback').catch(() => undefined)
   }
 
   return {
@@ -177,8 +177,8 @@ export async function openSession(
         () => null,
         (error: unknown) => error,
       )
-      inTransaction = false
-      if (failure !== null) await writer.run('rollback').catch(() => undefined)
+      if (failure === null) inTransaction = false
+      else await rollback()
       // DuckDB answers the COMMIT of a failed transaction as if all were well, so only the record can be believed.
       const kept = await findFinishedRun(writer, catalogOf(file), record.attemptId)
       if (kept?.status !== record.status) {
@@ -201,7 +201,7 @@ export async function openSession(
     },
 
     [Symbol.asyncDispose]: async () => {
-      await rollback().catch(() => undefined)
+      await rollback()
       await file?.release()
       writer.duckdb.closeSync()
     },
