@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { createJiti } from 'jiti'
 
 const root = new URL('../', import.meta.url)
-const jiti = createJiti(import.meta.url, { fsCache: false })
+const jiti = createJiti(import.meta.url)
 const load = (path) => jiti.import(fileURLToPath(new URL(path, root)))
 
 const { COMMON_OPTIONS } = await load('src/cli/command.ts')

@@ -59,7 +59,8 @@ function say(sentence) {
 function stet(args) {
   process.stdout.write(`$ stet ${args.join(' ')}\n`)
   const { status, stdout, stderr } = call(args)
-  process.stdout.write(stdout + stderr)
+  // On a terminal the notes come first.
+  process.stdout.write(stderr + stdout)
   if (status !== 0) off.push(`stet ${args.join(' ')} ended with ${status}`)
 }
 

@@ -5,7 +5,7 @@ import type { WriteStrategy } from '../model/write.ts'
 import type { DefinedPipeline } from '../pipeline/types.ts'
 import { parseColumns, parseNames } from './columns-option.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
-import { collect, parseCount, parseNameOrNone } from './option-values.ts'
+import { collect, parseCount, parseNameOrNone, parseTab } from './option-values.ts'
 import { tableNameFor } from './table-name.ts'
 import { DEFAULT_TARGET, targetOf } from './target-option.ts'
 
@@ -33,6 +33,10 @@ export interface LoadOptions {
   readonly format?: Format
   readonly delimiter?: string
   readonly quote?: string
+  readonly escape?: string
+  readonly header?: string
+  readonly skip?: number
+  readonly comment?: string
   readonly encoding?: string
   readonly null?: string[]
   readonly records?: string
@@ -73,8 +77,23 @@ export function addLoadOptions(command: Command): Command {
     .addOption(
       new Option('--format <format>', 'by the name of the file unless given; - is csv').choices(FORMATS),
     )
-    .option('--delimiter <character>', 'csv: what separates fields (default: ,)')
-    .option('--quote <character>', 'csv: what encloses fields (default: ")')
+    .option(
+      '--delimiter <character>',
+      'csv: what separates fields; \\t is a tab (default: seen in the first line)',
+      parseTab,
+    )
+    .option('--quote <character>', "csv: what encloses fields; '' where quotes have no meaning (default: \")")
+    .option(
+      '--escape <character>',
+      'csv: what stands before a quote within a field (default: the quote itself)',
+    )
+    .option('--header <names>', 'csv: the names of the columns in order, where the files have none')
+    .option(
+      '--skip <lines>',
+      'csv: lines at the beginning of each file that are left out (default: 0)',
+      parseCount,
+    )
+    .option('--comment <character>', 'csv: lines that begin with it are left out (default: none)')
     .option('--encoding <name>', 'utf-8, utf-16le, windows-1252, … (default: by byte order mark, else utf-8)')
     .option(
       '--null <text>',
@@ -173,8 +192,20 @@ async function sourceOf(files: readonly string[], options: LoadOptions): Promise
     case 'csv':
     case 'tsv': {
       const { csv, tsv } = await import('../sources/csv/index.ts')
-      const { delimiter, quote, encoding, null: nullTexts } = options
-      return (format === 'csv' ? csv : tsv)({ files, columns, delimiter, quote, encoding, nullTexts })
+      const { delimiter, quote, escape, skip, comment, encoding, null: nullTexts } = options
+      const header = options.header === undefined ? undefined : parseNames(options.header, '--header')
+      return (format === 'csv' ? csv : tsv)({
+        files,
+        columns,
+        delimiter,
+        quote,
+        escape,
+        header,
+        skip,
+        comment,
+        encoding,
+        nullTexts,
+      })
     }
     case 'json':
     case 'ndjson': {
@@ -193,6 +224,10 @@ async function sourceOf(files: readonly string[], options: LoadOptions): Promise
 const FORMATS_BY_OPTION = {
   delimiter: ['csv', 'tsv'],
   quote: ['csv', 'tsv'],
+  escape: ['csv', 'tsv'],
+  header: ['csv', 'tsv'],
+  skip: ['csv', 'tsv'],
+  comment: ['csv', 'tsv'],
   null: ['csv', 'tsv'],
   encoding: ['csv', 'tsv', 'json', 'ndjson'],
   records: ['json'],

@@ -141,6 +141,9 @@ describe('stet load', () => {
     expect(await inserted('d.csv', '--delimiter', ';', '--quote', "'", '--null', '-')).toMatchObject({
       inserted: 2,
     })
+    await writeFile(join(cwd, 'e.csv'), 'made by a machine\n# a comment\n1\tx\n')
+    const bare = ['--delimiter', '\\t', '--header', 'id,v', '--skip', '1', '--comment', '#']
+    expect(await inserted('e.csv', ...bare)).toMatchObject({ inserted: 1 })
   })
 
   test('columns that Stet keeps can be named and switched off', async () => {

@@ -39,3 +39,8 @@ export function parseNameOrNone(text: string): string | false {
 export function collect(text: string, previous: readonly string[] | undefined): readonly string[] {
   return [...(previous ?? []), text]
 }
+
+/** A character, with `\t` for the one that is hard to type. */
+export function parseTab(text: string): string {
+  return text === '\\t' ? '\t' : text
+}

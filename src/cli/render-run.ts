@@ -14,6 +14,7 @@ export function renderRun(result: RunResult, colors: Colors): string {
   return [
     `${describeReading(result.source, result.files, counts)}`,
     `${colors.bold(escapeForTerminal(result.pipeline))} → ${describeTable(result)}: ${describeOutcome(result, colors)}`,
+    ...explainNotWritten(counts).map((line) => colors.dim(line)),
     ...renderInferredColumns(result.columns, colors),
     ...renderRejects(result.rejects, counts.rejected, colors),
     colors.dim(`took ${formatDuration(result.durationMs)}, run ${escapeForTerminal(result.runId)}`),
@@ -54,15 +55,22 @@ function describeOutcome(result: RunResult, colors: Colors): string {
   return `${verdict === 'changed' ? colors.green(words) : words}${kept}`
 }
 
+/** The words for rows that differ from the table and were not written all the same; nobody has to know them by heart. */
+function explainNotWritten(counts: RunCounts): string[] {
+  return [
+    ...(counts.stale > 0 ? ['stale: older than the row in the table, not written'] : []),
+    ...(counts.frozen > 0 ? ['frozen: different from the row in the table, which is never changed'] : []),
+  ]
+}
+
 /** `1 inserted, 2 updated, 997 unchanged, 1 duplicate dropped`: what a strategy can do always, the rest when it is there. */
 export function describeCounts(counts: RunCounts, strategy: WriteStrategy['strategy']): string {
   const parts = [`${groupDigits(counts.inserted)} inserted`]
   if (strategy !== 'insert-once' || counts.updated > 0) parts.push(`${groupDigits(counts.updated)} updated`)
   if (strategy === 'replace-table' || counts.deleted > 0) parts.push(`${groupDigits(counts.deleted)} deleted`)
   parts.push(`${groupDigits(counts.unchanged)} unchanged`)
-  if (counts.frozen > 0)
-    parts.push(`${groupDigits(counts.frozen)} frozen (the source differs, the row stays)`)
-  if (counts.stale > 0) parts.push(`${groupDigits(counts.stale)} stale (older than the row that is there)`)
+  if (counts.frozen > 0) parts.push(`${groupDigits(counts.frozen)} frozen`)
+  if (counts.stale > 0) parts.push(`${groupDigits(counts.stale)} stale`)
   if (counts.duplicate > 0) parts.push(`${countOf(counts.duplicate, 'duplicate')} dropped`)
   if (counts.rejected > 0) parts.push(`${groupDigits(counts.rejected)} rejected`)
   return parts.join(', ')

@@ -76,7 +76,16 @@ describe('the account of a run', () => {
       deleted: 9,
     }
     const text = renderRun({ ...RESULT, counts }, PLAIN)
-    for (const words of ['4 dropped by', '5 added by', '6 rejected', '7 stale', '8 frozen', '9 deleted'])
+    for (const words of [
+      '4 dropped by',
+      '5 added by',
+      '6 rejected',
+      '7 stale',
+      'stale: older',
+      '8 frozen',
+      'frozen: diff',
+      '9 deleted',
+    ])
       expect(text).toContain(words)
   })
 
