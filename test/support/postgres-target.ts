@@ -14,6 +14,8 @@ export interface Load {
   readonly columns: Readonly<Record<string, string>>
   readonly rows: readonly (readonly (string | null)[])[]
   readonly keep?: KeptColumns
+  /** Ids of columns to compare as text, as a landing finds out that they hold what the local engine cannot. */
+  readonly asText?: readonly string[]
   readonly attemptId?: string
   readonly slice?: string
   readonly scope?: 'table' | 'keys'
@@ -66,7 +68,10 @@ export function contractFor(load: Load, table: TargetTable | null, asText: reado
       key: (load.write.key ?? []).includes(name),
       newest: load.write.newest === name,
       ignored: (load.write.ignore ?? []).includes(name),
-      asText: type.kind === 'other' || type.kind === 'char' || asText.includes(`c${position}`),
+      asText:
+        type.kind === 'other' ||
+        type.kind === 'char' ||
+        [...asText, ...(load.asText ?? [])].includes(`c${position}`),
     }
   })
   const marked = (role: keyof KeptColumns) =>
@@ -197,7 +202,7 @@ async function differenceOf(
       insert into ${table}
       select 'delete', ${listOf('t')}, null, ${isKeyed ? 'null' : 't.row_id'}
         from ${pulled} as t
-       where not exists (select from ${landed} as l where ${match})`)
+       where not exists (select 1 from ${landed} as l where ${match})`)
   }
   const countOf = (op: string) => local.count(`select count(*) from ${table} where op = '${op}'`)
   return {

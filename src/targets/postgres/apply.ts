@@ -80,8 +80,8 @@ export async function applyToTable(options: ApplyOptions, context: WriteContext)
   const [written] = await connection.query(sql.writtenCountSql())
   return {
     deleted,
-    inserted: Number(written?.['inserted']),
-    updated: Number(written?.['updated']),
+    inserted: Number(written?.inserted),
+    updated: Number(written?.updated),
     ...rest,
   }
 }
@@ -108,13 +108,13 @@ async function upsert(
 async function lookUp(connection: Connection, context: WriteContext, round: 1 | 2): Promise<void> {
   await connection.query(sql.lookUpSql(context, round))
   const [found] = await connection.query(sql.existingCountSql(round))
-  const rows = Number(found?.['rows'])
+  const rows = Number(found?.rows)
   if (rows === 0) return
-  if (found?.['rows'] !== found?.['keys']) {
+  if (found?.rows !== found?.keys) {
     const [doubled] = await connection.query(sql.doubledSql(context))
     throw new StetError(
       'STET_KEY_CONSTRAINT',
-      `${context.table.identity.qualified} has the key ${doubled?.['key']} more than once (G1)`,
+      `${context.table.identity.qualified} has the key ${doubled?.key} more than once (G1)`,
       {
         hint: 'Remove the rows that are too many; no unique constraint of a partitioned table can forbid them',
       },
@@ -133,7 +133,7 @@ async function insertNew(connection: Connection, context: WriteContext): Promise
   const lost = await countOf(connection, sql.unsettledSql(context))
   if (lost > 0) throw notInserted(lost, context)
   const [frozen] = await connection.query(sql.existingCountSql(2))
-  return { unchanged: 0, stale: 0, frozen: Number(frozen?.['rows']) }
+  return { unchanged: 0, stale: 0, frozen: Number(frozen?.rows) }
 }
 
 /** Names every row that was not written: equal, older than the table's, or kept from being written by a trigger. */
@@ -143,8 +143,8 @@ async function classify(
   notice: (message: string) => void,
 ): Promise<Pick<NotWritten, 'unchanged' | 'stale'>> {
   const [row] = await connection.query(sql.classifySql(context))
-  const refused = Number(row?.['refused'])
-  const probe = row?.['refused_row'] ?? null
+  const refused = Number(row?.refused)
+  const probe = row?.refused_row ?? null
   if (refused > 0 && probe !== null) {
     // Either a BEFORE INSERT trigger made the row equal to what is there, or a BEFORE UPDATE trigger said no. Only trying
     // can tell, and what is tried is undone.
@@ -156,7 +156,7 @@ async function classify(
       `${triggersOf(context, 'onInsert')} on ${context.table.identity.qualified} makes ${refused} changed rows equal to those in the table, so they were left alone (G2)`,
     )
   }
-  return { unchanged: Number(row?.['unchanged']) + refused, stale: Number(row?.['stale']) }
+  return { unchanged: Number(row?.unchanged) + refused, stale: Number(row?.stale) }
 }
 
 /** Rows that are neither written nor there: a trigger returned NULL for them, or another writer removed them just now. */
@@ -200,7 +200,7 @@ async function sayWhatTriggersChanged(
 ): Promise<void> {
   const [sample] = await connection.query(sql.sampleSql(context, SAMPLE_ROWS))
   if (sample === undefined) return
-  if (Number(sample['gone']) > 0) throw suppressed(`${sample['gone']} written rows`, 'onInsert', context)
+  if (Number(sample.gone) > 0) throw suppressed(`${sample.gone} written rows`, 'onInsert', context)
   const rewritten = context.contract.columns.filter(({ id }) => Number(sample[id] ?? 0) > 0)
   if (rewritten.length === 0) return
   const names = context.table.rowTriggers.map(({ name }) => `"${name}"`)
@@ -223,7 +223,7 @@ function requireSent(sent: number, wanted: number): void {
 
 async function countOf(connection: Connection, query: string): Promise<number> {
   const [row] = await connection.query(query)
-  return Number(row?.['rows'] ?? 0)
+  return Number(row?.rows ?? 0)
 }
 
 /** What would be sent, for people. */

@@ -65,7 +65,7 @@ async function ask(
     select string_agg('"' || replace(replace(text, '\\', '\\\\'), '"', '\\"') || '"', ',' order by n) as list
       from ${batches}
      where n between ${low} and ${high}`)
-  const list = typeof row?.['list'] === 'string' ? row['list'] : ''
+  const list = typeof row?.list === 'string' ? row.list : ''
   const query = querySql(options, `${quoteLiteral(`{${list}}`)}::text[]`)
   const reason = await refusable(options, async () => {
     const { table } = await pullRows(connection, local, query, ANSWER)

@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../../local/quote.ts'
 import { parseColumnType } from '../../model/column-type.ts'
 import type { TargetColumn } from '../../model/target.ts'
 import type { TableName } from '../shared/table-name.ts'
-import type { Connection, Row } from './connection.ts'
+import type { Connection } from './connection.ts'
 
 /** Which table is meant, with the schema that the server's search path gives where the user named none. */
 export interface TableIdentity {
@@ -82,48 +82,39 @@ export async function identify(connection: Connection, name: TableName): Promise
     [named, name.schema, name.table],
   )
   return {
-    schema: row?.['schema'] ?? '',
-    table: row?.['table'] ?? name.table,
-    qualified: row?.['qualified'] ?? named,
-    searchPath: row?.['search_path'] ?? '',
-    schemaExists: row?.['schema_exists'] === 't',
+    schema: row?.schema ?? '',
+    table: row?.table ?? name.table,
+    qualified: row?.qualified ?? named,
+    searchPath: row?.search_path ?? '',
+    schemaExists: row?.schema_exists === 't',
   }
 }
 
-/** Reads all that is known of a table, or null where there is none. */
+/**
+ * Reads all that is known of a table, or null where there is none.
+ *
+ * @param options.counting Whether to find out how many rows there are, which may mean counting them; else 0.
+ */
 export async function readCatalog(
   connection: Connection,
   identity: TableIdentity,
+  { counting }: { readonly counting: boolean },
 ): Promise<CatalogTable | null> {
   const [table] = await connection.query(
     `select c.oid, c.relkind as kind,
             c.relkind = 'r' and exists (select from pg_inherits where inhparent = c.oid) as has_children,
-            case c.relkind when 'p' then
-              (select sum(greatest(leaf.reltuples, 0))
-                 from pg_partition_tree(c.oid) as p
-                 join pg_class as leaf on leaf.oid = p.relid
-                where p.isleaf)
-            else c.reltuples end::bigint as tuples,
-            exists (select from pg_class as leaf
-                     where leaf.relkind = 'r'
-                       and leaf.reltuples < 0
-                       and (leaf.oid = c.oid
-                         or leaf.oid in (select relid from pg_partition_tree(c.oid)))) as never_analysed,
-            case when c.relkind = 'r'
-              then pg_relation_size(c.oid) / 8192 <= ${PAGES_COUNTED_MAX}
-              else false end as small,
             (select p.partattrs::text from pg_partitioned_table as p where p.partrelid = c.oid) as partition_columns
        from pg_class as c
        join pg_namespace as n on n.oid = c.relnamespace
       where n.nspname = $1 and c.relname = $2`,
     [identity.schema, identity.table],
   )
-  const oid = table?.['oid']
+  const oid = table?.oid
   if (table === undefined || oid === undefined || oid === null) return null
   const columns = await readColumns(connection, oid)
   const nameByNumber = new Map(columns.map(({ number, column }) => [number, column.name]))
-  const kind = table['kind'] ?? ''
-  const partitionNumbers = (table['partition_columns'] ?? '').split(' ').filter((part) => part !== '')
+  const kind = table.kind ?? ''
+  const partitionNumbers = (table.partition_columns ?? '').split(' ').filter((part) => part !== '')
   const partitionColumns = partitionNumbers.map((number) => nameByNumber.get(number))
   return {
     identity,
@@ -137,27 +128,35 @@ export async function readCatalog(
         `select rulename as name from pg_rewrite where ev_class = $1 and rulename <> '_RETURN' order by 1`,
         [oid],
       )
-    ).map((row) => row['name'] ?? ''),
-    hasInheritanceChildren: table['has_children'] === 't',
+    ).map((row) => row.name ?? ''),
+    hasInheritanceChildren: table.has_children === 't',
     partitionColumns: partitionColumns.includes(undefined)
       ? null
       : partitionColumns.filter((name) => name !== undefined),
-    rowsEstimate: await estimateRows(connection, identity, kind, table),
+    rowsEstimate:
+      counting && (kind === 'r' || kind === 'p') ? await estimateRows(connection, identity, oid) : 0,
   }
 }
 
-async function estimateRows(
-  connection: Connection,
-  identity: TableIdentity,
-  kind: string,
-  table: Row,
-): Promise<number> {
-  const countable = kind === 'r' || kind === 'p'
-  if (!countable) return 0
-  if (table['small'] !== 't' && table['never_analysed'] !== 't') return Number(table['tuples'] ?? 0)
-  // Without row security, so that a count never depends on who asks.
+/** How many rows there are: counted where that is cheap or nobody has counted before, else the statistics' word. */
+async function estimateRows(connection: Connection, identity: TableIdentity, oid: string): Promise<number> {
+  // Asked apart, because pg_partition_tree() locks all partitions.
+  const [row] = await connection.query(
+    `with part as (
+       select $1::oid as relid
+       union
+       select relid from pg_partition_tree($1::oid)
+     )
+     select sum(c.reltuples)::bigint as tuples,
+            bool_or(c.reltuples < 0) or sum(pg_relation_size(c.oid)) / 8192 <= ${PAGES_COUNTED_MAX} as countable
+       from part
+       join pg_class as c on c.oid = part.relid
+      where c.relkind in ('r', 'f')`,
+    [oid],
+  )
+  if (row?.countable === 'f') return Number(row.tuples ?? 0)
   const [counted] = await connection.query(`select count(*) as rows from ${identity.qualified}`)
-  return Number(counted?.['rows'] ?? 0)
+  return Number(counted?.rows ?? 0)
 }
 
 async function readColumns(
@@ -196,8 +195,8 @@ async function readColumns(
     [oid],
   )
   return rows.map((row) => {
-    const storage = row['storage'] ?? ''
-    const comment = row['comment'] ?? null
+    const storage = row.storage ?? ''
+    const comment = row.comment ?? null
     const kept =
       comment === KEPT_COMMENTS.updatedAt
         ? 'updatedAt'
@@ -205,20 +204,20 @@ async function readColumns(
           ? 'contentHash'
           : undefined
     return {
-      number: row['number'] ?? '',
+      number: row.number ?? '',
       column: {
-        name: row['name'] ?? '',
+        name: row.name ?? '',
         type: parseColumnType(storage),
-        native: row['native'] ?? storage,
-        nullable: row['nullable'] === 't',
-        generated: row['generated'] === 't',
-        optional: row['optional'] === 't',
+        native: row.native ?? storage,
+        nullable: row.nullable === 't',
+        generated: row.generated === 't',
+        optional: row.optional === 't',
         kept,
-        base: row['base'] ?? storage,
+        base: row.base ?? storage,
         storage,
-        typeCategory: row['category'] ?? 'b',
-        alwaysIdentity: row['always_identity'] === 't',
-        coarseCollation: row['coarse_collation'] ?? null,
+        typeCategory: row.category ?? 'b',
+        alwaysIdentity: row.always_identity === 't',
+        coarseCollation: row.coarse_collation ?? null,
         comment,
       },
     }
@@ -251,15 +250,15 @@ async function readUniques(connection: Connection, oid: string): Promise<readonl
     [oid],
   )
   return rows.map((row) => {
-    const columns = JSON.parse(row['columns'] ?? '[]') as readonly (string | null)[]
+    const columns = JSON.parse(row.columns ?? '[]') as readonly (string | null)[]
     return {
-      name: row['name'] ?? '',
+      name: row.name ?? '',
       columns: columns.includes(null) ? null : columns.filter((name) => name !== null),
-      partial: row['partial'] === 't',
-      immediate: row['immediate'] === 't',
-      valid: row['valid'] === 't',
-      nullsNotDistinct: row['nulls_not_distinct'] === 't',
-      coarseCollation: row['coarse_collation'] ?? null,
+      partial: row.partial === 't',
+      immediate: row.immediate === 't',
+      valid: row.valid === 't',
+      nullsNotDistinct: row.nulls_not_distinct === 't',
+      coarseCollation: row.coarse_collation ?? null,
     }
   })
 }
@@ -276,10 +275,10 @@ async function readTriggers(connection: Connection, oid: string): Promise<readon
     [oid],
   )
   return rows.map((row) => ({
-    name: row['name'] ?? '',
-    onInsert: row['on_insert'] === 't',
-    onUpdate: row['on_update'] === 't',
-    before: row['before'] === 't',
+    name: row.name ?? '',
+    onInsert: row.on_insert === 't',
+    onUpdate: row.on_update === 't',
+    before: row.before === 't',
   }))
 }
 

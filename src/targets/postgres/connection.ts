@@ -71,7 +71,7 @@ export async function openConnection(
     }
   }
   const [started] = (await ask('select pg_backend_pid() as pid')).rows as Row[]
-  const process = started?.['pid'] ?? null
+  const process = started?.pid ?? null
   const direct = process !== null && String((client as { processID?: unknown }).processID) === process
 
   let running = direct ? process : null

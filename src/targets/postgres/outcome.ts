@@ -31,7 +31,7 @@ export async function resolveOutcome(options: OutcomeOptions): Promise<void> {
       try {
         await using connection = await options.connect()
         const [row] = await connection.query('select pg_xact_status($1::xid8) as status', [transaction])
-        const status = row?.['status'] ?? null
+        const status = row?.status ?? null
         if (status === 'in progress') {
           if (performance.now() - started > GRACE_MS) await endIdle(connection, transaction)
           return null

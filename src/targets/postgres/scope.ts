@@ -42,7 +42,7 @@ export async function pullScope(options: PullScopeOptions): Promise<RowsInScope>
     scope.kind === 'table'
       ? `select ${selected} from ${table.identity.qualified} as t`
       : await queryByKeys(options, selected, scope)
-  return await pullRows(connection, local, query, columns)
+  return pullRows(connection, local, query, columns)
 }
 
 async function queryByKeys(
@@ -134,10 +134,10 @@ async function partitionRange(
     const [range] = await local.rows(
       `select min(${column.id})::varchar as low, max(${column.id})::varchar as high from ${keys}`,
     )
-    if (typeof range?.['low'] !== 'string' || typeof range['high'] !== 'string') continue
+    if (typeof range?.low !== 'string' || typeof range.high !== 'string') continue
     const type = storageBase(table, column)
     conditions.push(
-      `and t.${quoteIdentifier(column.name)} between ${quoteLiteral(range['low'])}::${type} and ${quoteLiteral(range['high'])}::${type}`,
+      `and t.${quoteIdentifier(column.name)} between ${quoteLiteral(range.low)}::${type} and ${quoteLiteral(range.high)}::${type}`,
     )
   }
   return conditions.join('\n       ')

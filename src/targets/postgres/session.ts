@@ -95,7 +95,9 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
 
     describe: () =>
       doing('describe', async () => {
-        table = await inTransactionOf(connection, settings, () => readCatalog(connection, identity))
+        table = await inTransactionOf(connection, settings, () =>
+          readCatalog(connection, identity, { counting: true }),
+        )
         if (table === null) return null
         const { columns, rowsEstimate } = table
         requireTable(table)
@@ -136,7 +138,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
       doing('begin to load', async () => {
         await begin()
         const [process] = await connection.query('select pg_backend_pid() as pid')
-        if (process?.['pid'] != null) connection.runsIn(process['pid'])
+        if (process?.pid != null) connection.runsIn(process.pid)
         if (mode === 'plan') return null
         await lockTable(connection, identity, notice)
         const committed = await findRecord(connection, leaseOf().attemptId)
@@ -145,7 +147,8 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
           return committed
         }
         await requireLease(connection, leaseOf())
-        const now = await readCatalog(connection, await identify(connection, parseTableName(options.table)))
+        const found = await identify(connection, parseTableName(options.table))
+        const now = await readCatalog(connection, found, { counting: false })
         if (fingerprintOf(now) !== fingerprintOf(table)) {
           throw new StetError(
             'STET_SERIALIZATION',
@@ -161,7 +164,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
     rowsInScope: (contract, scope) =>
       doing('read', async () => {
         if (table === null) throw new StetError('STET_INTERNAL', `${identity.qualified} does not exist yet`)
-        return await pullScope({ connection, local, table, contract, scope, readOnly: mode === 'plan' })
+        return pullScope({ connection, local, table, contract, scope, readOnly: mode === 'plan' })
       }),
 
     apply: (contract, difference) =>
@@ -169,8 +172,8 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         const { enforcement } = contractOf()
         const work = { connection, local, difference, notice }
         return table === null
-          ? await applyToNewTable(work, identity, contract, write)
-          : await applyToTable(work, { table, contract, write, enforcement })
+          ? applyToNewTable(work, identity, contract, write)
+          : applyToTable(work, { table, contract, write, enforcement })
       }),
 
     statements: () => statementsOf({ table, write, ...contractOf() }, identity),
@@ -292,7 +295,7 @@ async function lockTable(
 ): Promise<void> {
   const key = createHash('sha256').update(`stet:table:${qualified}`).digest().readBigInt64BE().toString()
   const [row] = await connection.query('select pg_try_advisory_xact_lock($1) as locked', [key])
-  if (row?.['locked'] === 't') return
+  if (row?.locked === 't') return
   notice(`Waiting for another run that writes ${qualified}`)
   // A statement of its own: what follows must see the rows that were committed while this one waited.
   await connection.query('select pg_advisory_xact_lock($1)', [key])
@@ -305,7 +308,7 @@ async function requireLease(connection: Connection, lease: Lease): Promise<void>
       where table_name = $1 and slice = $2`,
     [lease.table, lease.slice, lease.epoch, lease.attemptId],
   )
-  if (row?.['held'] !== 't') throw leaseLost(lease)
+  if (row?.held !== 't') throw leaseLost(lease)
 }
 
 async function requireNullsNotDistinct(
@@ -317,7 +320,7 @@ async function requireNullsNotDistinct(
   const [row] = await connection.query(
     `select current_setting('server_version_num')::integer >= 150000 as able`,
   )
-  if (row?.['able'] === 't') return
+  if (row?.able === 't') return
   throw new StetError('STET_CONFIG', 'nullKeys "match" needs PostgreSQL 15 or newer', {
     hint: 'Leave nullKeys out: a NULL in the key is then a reject',
   })

@@ -56,9 +56,9 @@ export async function tryLease(connection: Connection, options: TakeLeaseOptions
         for update of l`,
     [name.table, name.slice, String(leaseTimeoutMs)],
   )
-  const previous = current?.['attempt_id'] ?? null
+  const previous = current?.attempt_id ?? null
   const free = previous === null || previous === start.attemptId
-  const stale = current?.['silent'] === 't' || current?.['gone'] === 't'
+  const stale = current?.silent === 't' || current?.gone === 't'
   if (!free && !stale) return { lease: null, holder: describeHolder(current) }
   const [taken] = await connection.query(
     `update stet.lease
@@ -79,7 +79,7 @@ export async function tryLease(connection: Connection, options: TakeLeaseOptions
       String(Math.ceil(leaseTimeoutMs)),
     ],
   )
-  const lease = { ...name, epoch: taken?.['epoch'] ?? '0', attemptId: start.attemptId }
+  const lease = { ...name, epoch: taken?.epoch ?? '0', attemptId: start.attemptId }
   if (free) return { lease, tookOverFrom: null }
   await connection.query(
     `update stet.run
@@ -91,7 +91,7 @@ export async function tryLease(connection: Connection, options: TakeLeaseOptions
 }
 
 function describeHolder(row: Row | undefined): string {
-  return `run ${row?.['run_id']} (${row?.['holder']}, since ${row?.['since']})`
+  return `run ${row?.run_id} (${row?.holder}, since ${row?.since})`
 }
 
 /**

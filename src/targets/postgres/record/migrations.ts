@@ -94,9 +94,9 @@ export async function versionOf(connection: Connection): Promise<number> {
     `select exists (select from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
                      where n.nspname = 'stet' and c.relname = 'version') as there`,
   )
-  if (found?.['there'] !== 't') return 0
+  if (found?.there !== 't') return 0
   const [row] = await connection.query('select max(version) as version from stet.version')
-  const version = Number(row?.['version'] ?? 0)
+  const version = Number(row?.version ?? 0)
   if (version > MIGRATIONS.length) {
     throw new StetError(
       'STET_VERSION',
@@ -139,7 +139,7 @@ async function currentUser(connection: Connection): Promise<string> {
     // The statement that was refused has spoilt the transaction.
     await connection.query('rollback')
     const [row] = await connection.query('select quote_ident(current_user) as name')
-    return row?.['name'] ?? 'the_user'
+    return row?.name ?? 'the_user'
   } catch {
     return 'the_user'
   }

@@ -58,7 +58,7 @@ function entryOf(row: Row): RunLogEntry {
   const text = (name: string) => row[name] ?? ''
   const status = text('seen_status') as RunStatus
   const counts = countsOf(row)
-  const code = row['error_code'] ?? null
+  const code = row.error_code ?? null
   return {
     attemptId: text('attempt_id'),
     runId: text('run_id'),
@@ -73,8 +73,8 @@ function entryOf(row: Row): RunLogEntry {
     status,
     verdict: verdictOf(status, counts),
     startedAt: text('started'),
-    finishedAt: row['finished'] ?? null,
-    durationMs: row['duration_ms'] === null ? null : Number(text('duration_ms')),
+    finishedAt: row.finished ?? null,
+    durationMs: row.duration_ms === null ? null : Number(text('duration_ms')),
     counts,
     files: filesOf(row),
     rejects: rejectsOf(row),

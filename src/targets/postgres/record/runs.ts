@@ -79,7 +79,7 @@ export async function finishRun(connection: Connection, record: RunRecord): Prom
       ...counts.map(([name]) => String(record.counts[name])),
     ],
   )
-  return row?.['transaction'] ?? null
+  return row?.transaction ?? null
 }
 
 /** The committed record of an attempt, or null when it has not come to its end. */
@@ -112,11 +112,11 @@ export function countsOf(row: Row): RunCounts | null {
 
 /** Stet's own documents, written by {@link finishRun}; no value of a source is a number in them. */
 export function filesOf(row: Row): readonly SourceFile[] {
-  return JSON.parse(row['files'] ?? '[]') as readonly SourceFile[]
+  return JSON.parse(row.files ?? '[]') as readonly SourceFile[]
 }
 
 export function rejectsOf(row: Row): readonly Reject[] {
-  return JSON.parse(row['rejects'] ?? '[]') as readonly Reject[]
+  return JSON.parse(row.rejects ?? '[]') as readonly Reject[]
 }
 
 /** jsonb cannot hold U+0000, nor half of a surrogate pair; a rejected value may hold either, and must not fail its own record. */
