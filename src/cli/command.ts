@@ -16,6 +16,8 @@ export interface Invocation<O extends OutputOptions> {
   readonly reporter: Reporter
   readonly args: readonly string[]
   readonly options: O
+  /** The options that stand on the command line, by their flags; the others have their defaults. */
+  readonly given: readonly string[]
 }
 
 export function newCommand(name: string, summary: string, description: string): Command {
@@ -46,9 +48,16 @@ export function actIn(context: CliContext, end: (status: number) => void): Act {
       const options = command.optsWithGlobals<Parameters<typeof handler>[0]['options']>()
       const reporter = reporterFor(context, options)
       try {
-        end(await handler({ context, reporter, args: command.processedArgs.flat(), options }))
+        const args: readonly string[] = command.processedArgs.flat()
+        end(await handler({ context, reporter, args, options, given: givenOptions(command) }))
       } catch (error) {
         end(endWithFailure(reporter, error))
       }
     }
+}
+
+function givenOptions(command: Command): readonly string[] {
+  return command.options
+    .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+    .map((option) => option.long ?? option.flags)
 }

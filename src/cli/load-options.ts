@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { StetError } from '../errors.ts'
 import type { Source } from '../model/source.ts'
 import type { WriteStrategy } from '../model/write.ts'
@@ -101,6 +101,11 @@ export function addLoadOptions(command: Command): Command {
       collect,
     )
     .option('--records <path>', 'json: where the records are, such as features or data.items')
+}
+
+/** The flags of the options that describe a load. */
+export function loadOptionFlags(): readonly string[] {
+  return addLoadOptions(new Command()).options.map((option) => option.long ?? option.flags)
 }
 
 /** The pipeline that these files and options describe, and what to tell of how it was read. */

@@ -83,6 +83,12 @@ describe('a load that cannot be meant', () => {
     [['load', 'o.csv', '--key', 'a', '--strategy', 'append'], 'Allowed choices are upsert, insert-once'],
     [['load', 'o.csv', '--key', 'a', '--max-rejects', '1e3'], 'a whole number, 0 or more'],
     [['plan', 'pipeline.ts', 'orders.csv'], 'Cannot plan pipeline files and data files'],
+    [
+      ['plan', 'pipeline.ts', '--key', 'a', '--strategy', 'upsert'],
+      '--key, --strategy has no meaning for pipeline',
+    ],
+    [['plan', 'orders.csv', '--only', 'a'], '--only has no meaning for data files'],
+    [['load', 'o.csv', '--key', 'a', '--out', 'plan.json'], '--out has no meaning without --plan'],
     [['run', 'missing.ts'], 'There is no pipeline file "missing.ts"'],
   ])('%j: %s', async (argv, message) => {
     const { status, stdout, stderr } = await runCli(argv, { cwd })

@@ -1,11 +1,11 @@
 import { StetError } from '../../errors.ts'
 import type { DefinedPipeline } from '../../pipeline/types.ts'
 import { type Invocation, type MakeCommand, addCommonOptions, newCommand } from '../command.ts'
-import { addLoadOptions, type LoadOptions, pipelineOf } from '../load-options.ts'
+import { addLoadOptions, type LoadOptions, loadOptionFlags, pipelineOf } from '../load-options.ts'
 import { collect } from '../option-values.ts'
 import { isPipelineFile, onlyNamed, pipelinesOf } from '../pipeline-files.ts'
 import { addPlanOptions, type PlanOptions, planAndShow } from '../planning.ts'
-import type { OutputOptions, Reporter } from '../reporter.ts'
+import type { OutputOptions } from '../reporter.ts'
 import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-options.ts'
 
 interface Options extends OutputOptions, LoadOptions, RunningOptions, PlanOptions {
@@ -37,26 +37,40 @@ export const makePlanCommand: MakeCommand = (act) => {
     .action(act(planFiles))
 }
 
-async function planFiles({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
-  const pipelines = await pipelinesToPlan(args, options, context.cwd, reporter)
+async function planFiles(invocation: Invocation<Options>): Promise<number> {
+  const { context, reporter, options } = invocation
+  const pipelines = await pipelinesToPlan(invocation)
   return planAndShow(pipelines, options, runOptionsOf(options, context, reporter), context, reporter)
 }
 
-async function pipelinesToPlan(
-  files: readonly string[],
-  options: Options,
-  cwd: string,
-  reporter: Reporter,
-): Promise<readonly DefinedPipeline[]> {
-  const code = files.filter(isPipelineFile)
-  if (code.length === files.length) return onlyNamed(await pipelinesOf(files, cwd), options.only)
-  if (code.length > 0) {
+async function pipelinesToPlan({
+  context: { cwd },
+  reporter,
+  args,
+  options,
+  given,
+}: Invocation<Options>): Promise<readonly DefinedPipeline[]> {
+  const code = args.filter(isPipelineFile)
+  const [first] = code
+  if (first === undefined) {
+    refuse(given, ['--only'], 'data files')
+    const { pipeline, notices } = await pipelineOf(args, options, cwd)
+    for (const notice of notices) reporter.notice(notice)
+    return [pipeline]
+  }
+  if (code.length < args.length) {
     throw new StetError(
       'STET_USAGE',
-      `Cannot plan pipeline files and data files by one command: "${code[0]}" is a pipeline file`,
+      `Cannot plan pipeline files and data files by one command: "${first}" is a pipeline file`,
     )
   }
-  const { pipeline, notices } = await pipelineOf(files, options, cwd)
-  for (const notice of notices) reporter.notice(notice)
-  return [pipeline]
+  refuse(given, loadOptionFlags(), 'pipeline files')
+  return onlyNamed(await pipelinesOf(args, cwd), options.only)
+}
+
+/** An option that would be passed over in silence is refused: the user thinks that it does something. */
+function refuse(given: readonly string[], foreign: readonly string[], files: string): void {
+  const meaningless = given.filter((flag) => foreign.includes(flag))
+  if (meaningless.length === 0) return
+  throw new StetError('STET_USAGE', `${meaningless.join(', ')} has no meaning for ${files}`)
 }
