@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StetError } from '../../errors.ts'
-import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
+import { quoteIdentifier, quotePath } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { ProgressListener } from '../../model/run.ts'
 import { describeError } from './errors.ts'
@@ -167,7 +167,7 @@ function loadSql(table: string, path: string, fields: readonly QueryField[], lon
   return `
     insert into ${table}
     select *
-      from read_csv(${quoteLiteral(path)},
+      from read_csv(${quotePath(path)},
              columns = {${columns}}, header = false, auto_detect = false, strict_mode = true,
              delim = ',', quote = '"', escape = '"', new_line = '\\n', comment = '',
              nullstr = '', allow_quoted_nulls = false${limits})`
