@@ -64,7 +64,6 @@ export function requireCreatable(identity: TableIdentity, contract: Contract): v
       { hint: `Run: create schema ${quoteIdentifier(identity.schema)}` },
     )
   }
-  requireIdentifierFits(identity.table, IDENTIFIER_BYTES_MAX)
   for (const column of contract.columns) requireIdentifierFits(column.name, IDENTIFIER_BYTES_MAX)
   for (const name of [contract.keep.updatedAt, contract.keep.contentHash]) {
     if (name !== null) requireIdentifierFits(name, IDENTIFIER_BYTES_MAX)
@@ -221,7 +220,7 @@ function isEnforcedByLock(
 }
 
 function keyError(
-  { identity }: CatalogTable,
+  { identity, uniques }: CatalogTable,
   key: readonly string[],
   write: WriteStrategy,
   faults: readonly string[],
@@ -233,16 +232,20 @@ function keyError(
     'STET_KEY_CONSTRAINT',
     `Cannot load into ${identity.qualified} by (${key.join(', ')}): ${why} (G1)`,
     {
-      hint: `Run: alter table ${identity.qualified} add constraint ${quoteIdentifier(constraintName(identity.table, key))} ${unique} (${list})`,
+      hint: `Run: alter table ${identity.qualified} add constraint ${quoteIdentifier(constraintName(identity.table, key, uniques))} ${unique} (${list})`,
       details: { key },
     },
   )
 }
 
-/** `orders_order_ref_key`, as PostgreSQL would name it, without going over its limit. */
-function constraintName(table: string, key: readonly string[]): string {
-  const name = `${table}_${key.join('_')}_key`
-  return Buffer.byteLength(name, 'utf8') <= IDENTIFIER_BYTES_MAX ? name : 'stet_key'
+/** `orders_order_ref_key`, as PostgreSQL would name it: within its limit, and not as an index that is there. */
+function constraintName(table: string, key: readonly string[], uniques: readonly UniqueIndex[]): string {
+  const full = `${table}_${key.join('_')}_key`
+  const base = Buffer.byteLength(full, 'utf8') < IDENTIFIER_BYTES_MAX ? full : 'stet_key'
+  const isTaken = (name: string) => uniques.some((index) => index.name === name)
+  let name = base
+  for (let n = 1; isTaken(name); n++) name = `${base}${n}`
+  return name
 }
 
 /**

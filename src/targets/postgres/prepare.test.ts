@@ -80,9 +80,9 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     why: 'a partial unique index',
-    setup: `create table t (k text, v text); create unique index some on t (k) where v is not null`,
+    setup: `create table t (k text, v text); create unique index partly on t (k) where v is not null`,
     code: 'STET_KEY_CONSTRAINT',
-    message: /"some" holds only where/,
+    message: /"partly" holds only where/,
   },
   {
     why: 'a deferrable constraint',
@@ -96,7 +96,7 @@ const REFUSALS: readonly Refusal[] = [
     load: { write: { strategy: 'upsert', key: ['k'], nullKeys: 'match' } },
     code: 'STET_KEY_CONSTRAINT',
     message: /NULL in more than once/,
-    hint: 'Run: alter table public.t add constraint "t_k_key" unique nulls not distinct ("k")',
+    hint: 'Run: alter table public.t add constraint "t_k_key1" unique nulls not distinct ("k")',
   },
   {
     why: 'a collation that is blind to case',

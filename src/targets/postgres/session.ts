@@ -3,11 +3,12 @@ import { StetError } from '../../errors.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { RunStart } from '../../model/run.ts'
 import type { OpenTargetOptions, TargetSession } from '../../model/target.ts'
-import { parseTableName } from '../shared/table-name.ts'
+import { parseTableName, requireIdentifierFits, type TableName } from '../shared/table-name.ts'
 import { applyToNewTable, applyToTable, statementsOf } from './apply.ts'
 import { canonicalTexts } from './canonical.ts'
 import { type CatalogTable, fingerprintOf, identify, readCatalog, type TableIdentity } from './catalog.ts'
 import {
+  IDENTIFIER_BYTES_MAX,
   type KeyEnforcement,
   requireColumns,
   requireCreatable,
@@ -36,8 +37,13 @@ interface Prepared {
 /** One attempt's dealings with PostgreSQL; the order of its calls is the contract of {@link TargetSession}. */
 export async function openSession(connect: Connect, options: OpenTargetOptions): Promise<TargetSession> {
   const { local, write, mode, lockTimeoutMs, leaseTimeoutMs, signal, notice } = options
+  const tableName = parseTableName(options.table)
+  // Before the server sees them: it would look for the name as cut, and might find another table.
+  for (const part of [tableName.schema, tableName.table]) {
+    if (part !== null) requireIdentifierFits(part, IDENTIFIER_BYTES_MAX)
+  }
   const connection = await connect(signal)
-  const identity = await identify(connection, parseTableName(options.table))
+  const identity = await identifyOrClose(connection, tableName)
   const settings = settingsSql({ lockTimeoutMs, searchPath: identity.searchPath })
   let start: RunStart | undefined
   let lease: Lease | undefined
@@ -147,7 +153,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
           return committed
         }
         await requireLease(connection, leaseOf())
-        const found = await identify(connection, parseTableName(options.table))
+        const found = await identify(connection, tableName)
         const now = await readCatalog(connection, found, { counting: false })
         if (fingerprintOf(now) !== fingerprintOf(table)) {
           throw new StetError(
@@ -232,6 +238,15 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
       await rollback().catch(() => undefined)
       await connection[Symbol.asyncDispose]()
     },
+  }
+}
+
+async function identifyOrClose(connection: Connection, name: TableName): Promise<TableIdentity> {
+  try {
+    return await identify(connection, name)
+  } catch (error) {
+    await connection[Symbol.asyncDispose]()
+    throw describeError(error, `look for table ${name.table}`)
   }
 }
 
