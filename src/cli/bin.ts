@@ -44,7 +44,8 @@ function outputOf(stream: NodeJS.WriteStream): Output {
     },
     isTerminal: stream.isTTY === true,
     get columns() {
-      return stream.columns ?? 80
+      // 0 where the terminal does not know.
+      return stream.columns || 80
     },
   }
 }

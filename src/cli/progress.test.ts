@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock, Output } from './context.ts'
-import { describeProgress, progressLine } from './progress.ts'
+import { describePace, progressLine } from './progress.ts'
 
 /** A clock that stands until it is told to go on. */
 function standingClock(): Clock & { advance(ms: number): void; readonly waiting: number } {
@@ -38,15 +38,29 @@ function recordingOutput(isTerminal: boolean, columns = 100): Output & { readonl
 
 describe('the progress line', () => {
   test('shows rows, bytes, rate and time left', () => {
-    const progress = { phase: 'reading', rows: 1_200_000, bytes: 45_000_000, bytesTotal: 90_000_000 } as const
-    expect(describeProgress(progress, 2000)).toBe(
+    const bytesTotal = 90_000_000
+    const first = { at: 1000, progress: { phase: 'reading', rows: 0, bytes: 0, bytesTotal } } as const
+    const latest = {
+      at: 3000,
+      progress: { phase: 'reading', rows: 1_200_000, bytes: 45_000_000, bytesTotal },
+    } as const
+    expect(describePace({ phaseStartedAt: 1000, first, latest }, 3100)).toBe(
       'reading the source  1,200,000 rows  45.0 MB of 90.0 MB  600,000 rows/s  2.0 s left',
     )
   })
 
   test('shows the rate in bytes where rows are not known', () => {
-    expect(describeProgress({ phase: 'reading', bytes: 10_000_000 }, 1000)).toBe(
+    const first = { at: 0, progress: { phase: 'reading', bytes: 0 } } as const
+    const latest = { at: 1000, progress: { phase: 'reading', bytes: 10_000_000 } } as const
+    expect(describePace({ phaseStartedAt: 0, first, latest }, 1000)).toBe(
       'reading the source  10.0 MB  10.0 MB/s',
+    )
+  })
+
+  test('makes no rate of one number, which may be what there is to do', () => {
+    const told = { at: 0, progress: { phase: 'writing', rows: 3_000_000 } } as const
+    expect(describePace({ phaseStartedAt: 0, first: told, latest: told }, 2000)).toBe(
+      'writing  3,000,000 rows  2.0 s',
     )
   })
 
@@ -61,7 +75,7 @@ describe('the progress line', () => {
     line.listener({ phase: 'reading', rows: 2200 })
     clock.advance(900)
     expect(output.text).toBe(
-      '\r\u001b[Kreading the source  10 rows  9 rows/s\r\u001b[Kreading the source  2,200 rows  1,100 rows/s',
+      '\r\u001b[Kreading the source  10 rows  1.1 s\r\u001b[Kreading the source  2,200 rows  1,991 rows/s',
     )
     line.end()
     expect(output.text.endsWith('\r\u001b[K')).toBe(true)
@@ -82,8 +96,10 @@ describe('the progress line', () => {
     const line = progressLine(output, clock)
     line.listener({ phase: 'reading', rows: 10 })
     clock.advance(5000)
-    line.listener({ phase: 'writing', rows: 1000 })
+    line.listener({ phase: 'writing', rows: 0 })
     clock.advance(1000)
+    line.listener({ phase: 'writing', rows: 1000 })
+    clock.advance(200)
     expect(output.text).toContain('writing  1,000 rows  1,000 rows/s')
   })
 

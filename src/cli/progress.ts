@@ -28,15 +28,14 @@ export const NO_PROGRESS_LINE: ProgressLine = {
 export function progressLine(output: Output, clock: Clock): ProgressLine {
   if (!output.isTerminal) return NO_PROGRESS_LINE
   const startedAt = clock.now()
-  let latest: Progress | null = null
-  let phaseStartedAt = startedAt
+  let pace: Pace = { phaseStartedAt: startedAt, first: null, latest: null }
   let shown = false
 
   const redraw = () => {
     const now = clock.now()
     if (now - startedAt < SHOW_AFTER_MS) return
     // A line that fills the last column would wrap, and could not be rewritten any more.
-    output.write(CLEAR_LINE + cut(describeProgress(latest, now - phaseStartedAt), output.columns - 1))
+    output.write(CLEAR_LINE + cut(describePace(pace, now), output.columns - 1))
     shown = true
   }
   const hide = () => {
@@ -46,8 +45,11 @@ export function progressLine(output: Output, clock: Clock): ProgressLine {
   const stopRedrawing = clock.every(REDRAW_MS, redraw)
   return {
     listener: (progress) => {
-      if (latest?.phase !== progress.phase) phaseStartedAt = clock.now()
-      latest = progress
+      const told = { at: clock.now(), progress }
+      pace =
+        pace.latest?.progress.phase === progress.phase
+          ? { ...pace, latest: told }
+          : { phaseStartedAt: told.at, first: told, latest: told }
     },
     interrupt: (print) => {
       hide()
@@ -69,31 +71,46 @@ const PHASES = {
   writing: 'writing',
 } as const satisfies Record<Progress['phase'], string>
 
+interface Told {
+  readonly at: number
+  readonly progress: Progress
+}
+
+/** What was told of the phase that is under way. */
+export interface Pace {
+  readonly phaseStartedAt: number
+  readonly first: Told | null
+  readonly latest: Told | null
+}
+
 /**
- * `reading the source  1,200,000 rows  45.1 MB of 115 MB  600,000 rows/s  3.1 s left`; where there is nothing to count,
- * how long it has taken so far.
+ * `reading the source  1,200,000 rows  45.1 MB of 115 MB  600,000 rows/s  3.1 s left`; where nothing moves that could
+ * be counted, how long the phase has taken so far.
  */
-export function describeProgress(progress: Progress | null, elapsedMs: number): string {
-  const { phase, rows, bytes, bytesTotal } = progress ?? {}
-  const parts: string[] = [phase === undefined ? 'working' : PHASES[phase]]
-  if (rows === undefined && bytes === undefined) parts.push(formatDuration(elapsedMs))
+export function describePace(pace: Pace, now: number): string {
+  const { rows, bytes, bytesTotal } = pace.latest?.progress ?? {}
+  const parts: string[] = [pace.latest === null ? 'working' : PHASES[pace.latest.progress.phase]]
   if (rows !== undefined) parts.push(countOf(rows, 'row'))
   if (bytes !== undefined) {
     parts.push(
       bytesTotal === undefined ? formatBytes(bytes) : `${formatBytes(bytes)} of ${formatBytes(bytesTotal)}`,
     )
   }
-  // The first moments of a phase say nothing about its speed.
-  if (elapsedMs >= REDRAW_MS) {
-    if (rows !== undefined && rows > 0) parts.push(`${groupDigits(perSecond(rows, elapsedMs))} rows/s`)
-    else if (bytes !== undefined && bytes > 0) parts.push(`${formatBytes(perSecond(bytes, elapsedMs))}/s`)
-    if (bytes !== undefined && bytes > 0 && bytesTotal !== undefined && bytesTotal > bytes) {
-      parts.push(`${formatDuration(((bytesTotal - bytes) / bytes) * elapsedMs)} left`)
-    }
+  const rowRate = rateOf(pace, 'rows')
+  const byteRate = rateOf(pace, 'bytes')
+  if (rowRate !== null) parts.push(`${groupDigits(Math.round(rowRate))} rows/s`)
+  else if (byteRate !== null) parts.push(`${formatBytes(byteRate)}/s`)
+  else parts.push(formatDuration(now - pace.phaseStartedAt))
+  if (byteRate !== null && bytes !== undefined && bytesTotal !== undefined && bytesTotal > bytes) {
+    parts.push(`${formatDuration(((bytesTotal - bytes) / byteRate) * 1000)} left`)
   }
   return parts.join('  ')
 }
 
-function perSecond(count: number, elapsedMs: number): number {
-  return Math.round((count * 1000) / elapsedMs)
+/** Per second, between what was told first and last: one number alone may be a total, and says nothing of speed. */
+function rateOf({ first, latest }: Pace, unit: 'rows' | 'bytes'): number | null {
+  const from = first?.progress[unit]
+  const to = latest?.progress[unit]
+  if (first === null || latest === null || from === undefined || to === undefined) return null
+  return to > from && latest.at > first.at ? ((to - from) * 1000) / (latest.at - first.at) : null
 }

@@ -79,7 +79,7 @@ function renderAttempt(entry: RunLogEntry, colors: Colors): string {
     ...indent(facts.map(([name, fact]) => [name, escapeForTerminal(fact)])),
     ...(counts === null ? [] : ['counts', ...indent(allCounts(counts))]),
     ...(entry.files.length === 0 ? [] : ['files', ...indent(entry.files.map(describeFile))]),
-    ...renderRejects(entry.rejects, counts?.rejected ?? 0, colors),
+    ...renderRejects(entry.rejects, counts?.rejected ?? entry.rejects.length, colors),
     ...(error === null ? [] : [colors.red(`error ${error.code}: ${escapeLines(error.message)}`)]),
   ].join('\n')
 }

@@ -88,11 +88,11 @@ export function renderInferredColumns(columns: RunResult['columns'], colors: Col
 /** `file:line column value reason`, the first ten and how many more there are. */
 export function renderRejects(rejects: readonly Reject[], total: number, colors: Colors): string[] {
   if (rejects.length === 0) return []
-  const all = Math.max(total, rejects.length)
   const shown = rejects.slice(0, REJECTS_SHOWN).map((reject) => `  ${renderReject(reject, colors)}`)
-  const more = all - shown.length
+  // A row may have several faults, and only the first rejects are kept: neither number bounds the other.
+  const more = Math.max(total, rejects.length) - shown.length
   return [
-    colors.yellow(`${countOf(all, 'row')} rejected:`),
+    colors.yellow(`${countOf(total, 'row')} rejected:`),
     ...shown,
     ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : []),
   ]

@@ -115,6 +115,18 @@ describe('the account of a run', () => {
   })
 })
 
+test('a row with two faults is one rejected row with two lines', () => {
+  const rejects = ['amount', 'day'].map((column) => ({
+    file: 'a.csv',
+    line: 3,
+    column,
+    value: 'x',
+    reason: 'no',
+  }))
+  const text = renderRun({ ...RESULT, rejects, counts: { ...RESULT.counts, rejected: 1 } }, PLAIN)
+  expect(text).toContain('1 row rejected:\n  a.csv:3  amount=x  no\n  a.csv:3  day=x  no\n')
+})
+
 describe('a plan', () => {
   test('tells counts, strategy and truth in words, and old → new under one another', () => {
     const text = renderPlan(
