@@ -141,7 +141,11 @@ export async function differenceOf(
   const table = local.newName('difference')
   const ids = contract.columns.map((column) => column.id)
   const names = ['op', ...ids, 'content_hash', 'row_id']
-  await local.run(`create table ${table} as from (values ${rows.join(', ')}) as v(${names.join(', ')})`)
+  const values =
+    rows.length === 0
+      ? `select ${names.map(() => 'null').join(', ')} where false`
+      : `values ${rows.join(', ')}`
+  await local.run(`create table ${table} as from (${values}) as v(${names.join(', ')})`)
   const countOf = (op: string) => local.count(`select count(*) from ${table} where op = '${op}'`)
   return {
     table,

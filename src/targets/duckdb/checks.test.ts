@@ -6,6 +6,7 @@ import {
   openTestSession,
   startOf,
   temporaryFolder,
+  writeByHand,
 } from '../../../test/support/duckdb-session.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { WriteStrategy } from '../../model/write.ts'
@@ -94,6 +95,31 @@ test('a unique rule lets many NULLs in, so it does not serve a key that matches 
     code: 'STET_KEY_CONSTRAINT',
     message: expect.stringContaining('id=NULL'),
   })
+})
+
+test('a key that somebody doubles between two runs is found by the next', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'x.duckdb')
+  const target = duckdb({ file })
+  await writeByHand(target, 't', UPSERT, CONTRACT, [`('insert', 'a', '1', null, null)`])
+  await writeByHand(target, 't', UPSERT, CONTRACT, [`('insert', 'b', '1', null, null)`])
+  await byHand(file, `insert into t(id, mail) values ('a', '2')`)
+  await expect(writeByHand(target, 't', UPSERT, CONTRACT, [])).rejects.toMatchObject({
+    code: 'STET_KEY_CONSTRAINT',
+  })
+})
+
+test('a table that was unique by one key is looked at again by another', async () => {
+  await using folder = await temporaryFolder()
+  const target = duckdb({ file: join(folder.path, 'x.duckdb') })
+  await writeByHand(target, 't', UPSERT, CONTRACT, [
+    `('insert', 'a', '1', null, null)`,
+    `('insert', 'b', '1', null, null)`,
+  ])
+  const byMail = contractOf({ id: 'text', mail: 'text' }, ['mail'])
+  await expect(
+    writeByHand(target, 't', { strategy: 'upsert', key: ['mail'] }, byMail, []),
+  ).rejects.toMatchObject({ code: 'STET_KEY_CONSTRAINT', message: expect.stringContaining('mail=1') })
 })
 
 test('missing columns are named with the statements that add them', async () => {

@@ -126,6 +126,7 @@ export function isRewritable(table: FoundTable, contract: Contract): boolean {
 /**
  * Whether no two rows have one key: in a table, or among those rows of it that `among` gives.
  *
+ * @param among Joins `stet_t` to what narrows it.
  * @throws {StetError} `STET_KEY_CONSTRAINT` with one of the keys and the statement that would keep it so.
  */
 export async function requireUniqueKey(
@@ -162,6 +163,12 @@ export async function requireUniqueKey(
       details: { table: table.name, key: key.map((column) => column.name) },
     },
   )
+}
+
+/** The key, as it is told apart from others in the record. */
+export function keyColumnsOf(contract: Contract): string {
+  const names = contract.columns.filter((column) => column.key).map((column) => column.name.toLowerCase())
+  return JSON.stringify(names.sort())
 }
 
 export function keptNames(keep: KeptColumns): string[] {

@@ -36,7 +36,7 @@ export async function viewNoRows(local: LocalConnection, contract: Contract): Pr
 }
 
 /** Narrows the target's rows `stet_t` to those whose keys the load has. */
-export function amongKeysSql(contract: Contract, scope: Scope): string {
+function amongKeysSql(contract: Contract, scope: Scope): string {
   if (scope.kind === 'table') return ''
   const key = contract.columns.filter((column) => column.key)
   return `semi join ${scope.keys} as stet_k on ${keyMatchSql(key, 'stet_k')}`

@@ -8,11 +8,18 @@ import { applyDifference } from './apply.ts'
 import { type AttachedFile, attachFile } from './attach.ts'
 import { canonicalTexts } from './canonical.ts'
 import { type FoundTable, findTable } from './catalog.ts'
-import { checkColumns, checkNewTable, isKeyEnforced, isRewritable, requireUniqueKey } from './checks.ts'
+import {
+  checkColumns,
+  checkNewTable,
+  isKeyEnforced,
+  isRewritable,
+  keyColumnsOf,
+  requireUniqueKey,
+} from './checks.ts'
 import { describeError } from './errors.ts'
-import { findFinishedRun, finishRun, hasSucceeded, startRun } from './record/runs.ts'
+import { findFinishedRun, findLeftState, finishRun, noteLeftState, startRun } from './record/runs.ts'
 import { migrateRecord } from './record/schema.ts'
-import { amongKeysSql, viewNoRows, viewRowsInScope } from './scope.ts'
+import { viewNoRows, viewRowsInScope } from './scope.ts'
 import {
   createStatements,
   deleteStatement,
@@ -115,8 +122,10 @@ export async function openSession(
         }
         checkColumns(existing, agreed)
         if (isKeyEnforced(existing, agreed, write)) return
-        // Once a run of Stet has ended well, only the rows in scope are looked at, when they are.
-        if (await hasSucceeded(writer, catalogOf(file), table.shown)) return
+        // A table that a run has left with this key and this many rows has not been written since, or not to any harm.
+        const left = await findLeftState(writer, catalogOf(file), table.shown)
+        const rows = await writer.count(`select count(*) from ${qualified()}`)
+        if (left?.rows === rows && left.keyColumns === keyColumnsOf(agreed)) return
         await requireUniqueKey(writer, { name: existing.name, qualified: qualified() }, agreed, write)
       })
     },
@@ -135,21 +144,10 @@ export async function openSession(
 
     rowsInScope: async (agreed, scope) => {
       contract = agreed
-      const existing = found
-      return guarded(async () => {
-        if (existing === null) return viewNoRows(local, agreed)
-        const rows = await viewRowsInScope(local, qualified(), agreed, scope)
-        if (!isKeyEnforced(existing, agreed, write)) {
-          await requireUniqueKey(
-            local,
-            { name: existing.name, qualified: qualified() },
-            agreed,
-            write,
-            amongKeysSql(agreed, scope),
-          )
-        }
-        return rows
-      })
+      const isThere = found !== null
+      return guarded(() =>
+        isThere ? viewRowsInScope(local, qualified(), agreed, scope) : viewNoRows(local, agreed),
+      )
     },
 
     apply: async (agreed, difference) => {
@@ -171,6 +169,7 @@ export async function openSession(
       await guarded(async () => {
         await beginTransaction(agreed)
         await finishRun(writer, catalogOf(file), record)
+        await noteLeftState(writer, catalogOf(file), record.attemptId, qualified(), keyColumnsOf(agreed))
       })
       // From here on an abort comes too late: an interrupted COMMIT says nothing of what became of it.
       const failure = await writer.run('commit').then(

@@ -107,14 +107,46 @@ export async function findFinishedRun(
   }
 }
 
-/** Whether a run into this table has ended well before. */
-export async function hasSucceeded(local: LocalConnection, catalog: string, table: string): Promise<boolean> {
-  if ((await recordVersion(local, catalog)) === 0) return false
+/** The state in which a run that ended well has left its table. */
+export interface LeftState {
+  readonly keyColumns: string
+  readonly rows: number
+}
+
+/** Notes what the table is like at the end of a run, in the transaction that the connection is in. */
+export async function noteLeftState(
+  local: LocalConnection,
+  catalog: string,
+  attemptId: string,
+  qualified: string,
+  keyColumns: string,
+): Promise<void> {
+  await local.duckdb.run(
+    `update ${recordSchema(catalog)}.run
+        set key_columns = $2, table_rows = (select count(*) from ${qualified})
+      where attempt_id = $1`,
+    [attemptId, keyColumns],
+  )
+}
+
+/** How the last run into this table has left it, or null where none has ended well. */
+export async function findLeftState(
+  local: LocalConnection,
+  catalog: string,
+  table: string,
+): Promise<LeftState | null> {
+  if ((await recordVersion(local, catalog)) === 0) return null
   const reader = await local.duckdb.runAndReadAll(
-    `select 1 from ${recordSchema(catalog)}.run where table_name = $1 and status = 'succeeded' limit 1`,
+    `select key_columns, table_rows
+       from ${recordSchema(catalog)}.run
+      where table_name = $1
+        and status = 'succeeded'
+      order by finished_at desc, rowid desc
+      limit 1`,
     [table],
   )
-  return reader.currentRowCount > 0
+  const [row] = reader.getRowObjects()
+  return row === undefined ? null : { keyColumns: String(row.key_columns), rows: Number(row.table_rows) }
 }
 
 type Row = Readonly<Record<string, DuckDBValue>>

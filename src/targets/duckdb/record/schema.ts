@@ -16,6 +16,8 @@ const MIGRATIONS: readonly ((schema: string) => readonly string[])[] = [
        table_name varchar not null,
        strategy varchar not null,
        truth varchar not null,
+       key_columns varchar,
+       table_rows bigint,
        holder varchar not null,
        stet_version varchar not null,
        status varchar not null,
@@ -38,6 +40,8 @@ const MIGRATIONS: readonly ((schema: string) => readonly string[])[] = [
        error_code varchar,
        error_message varchar)`,
     `comment on table ${schema}.run is 'One line for each attempt of a run of Stet'`,
+    `comment on column ${schema}.run.key_columns is 'The key by which every row was there once when the run ended'`,
+    `comment on column ${schema}.run.table_rows is 'Rows of the table when the run ended'`,
   ],
 ]
 
