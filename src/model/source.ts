@@ -54,6 +54,11 @@ export interface OpenSource extends AsyncDisposable {
 export interface SourcePart {
   readonly file: SourceFile | null
   /**
+   * How many records the part holds by the source's own count, rejects included, where it counts apart from DuckDB.
+   * Rows and rejects must come to as many (G9): a reader that stops early does not always say so.
+   */
+  readonly records?: number | undefined
+  /**
    * A DuckDB `select` that gives each of the wanted fields as VARCHAR, named `c0`, `c1`, … in the order wanted.
    * A null (not an empty string) is SQL NULL. Every field of the part is checked, also the ones not wanted.
    */
