@@ -140,12 +140,34 @@ await new Promise(() => {})
     expect(await run.ended).toEqual({ status: null, signal: 'SIGINT' })
   })
 
-  test('a reader that goes away early is no error', async () => {
-    await stet('load', 'orders.csv', '--key', 'id')
+  test('a reader that goes away early is no error, and the work goes on', async () => {
+    await writeFile(
+      join(cwd, 'two.ts'),
+      `import { definePipeline } from 'stet'
+import { rows } from 'stet/sources/rows'
+import { duckdb } from 'stet/targets/duckdb'
+const make = (name: string) => definePipeline({
+  name,
+  source: rows({ columns: { id: 'text' }, rows: () => [{ id: 'a' }] }),
+  target: duckdb({ file: 'stet.duckdb' }),
+  table: name,
+  write: { strategy: 'upsert', key: ['id'] },
+})
+export default [make('first'), make('second')]
+`,
+    )
     // `true` has ended long before the first byte is written.
-    const piped = start('bash', ['-c', `set -o pipefail; "${process.execPath}" "${bin}" runs | true`])
+    const piped = start('bash', ['-c', `set -o pipefail; "${process.execPath}" "${bin}" run two.ts | true`])
     expect(await piped.ended).toMatchObject({ status: 0 })
     expect(piped.written).toEqual({ stdout: '', stderr: '' })
+    const log = startStet('runs', '--json')
+    expect(await log.ended).toMatchObject({ status: 0 })
+    expect(JSON.parse(log.written.stdout)).toMatchObject({
+      runs: [
+        { pipeline: 'second', verdict: 'changed' },
+        { pipeline: 'first', verdict: 'changed' },
+      ],
+    })
   })
 
   test('a pipeline file that leaves something open does not keep a finished process alive', async () => {
