@@ -197,14 +197,14 @@ async function sourceOf(files: readonly string[], options: LoadOptions): Promise
     case 'csv':
     case 'tsv': {
       const { csv, tsv } = await import('../sources/csv/index.ts')
-      const { delimiter, quote, escape, skip, comment, encoding, null: nullTexts } = options
+      const { delimiter, quote, escape: escapeCharacter, skip, comment, encoding, null: nullTexts } = options
       const header = options.header === undefined ? undefined : parseNames(options.header, '--header')
       return (format === 'csv' ? csv : tsv)({
         files,
         columns,
         delimiter,
         quote,
-        escape,
+        escape: escapeCharacter,
         header,
         skip,
         comment,

@@ -8,7 +8,9 @@ import { beforeEach, describe, expect, test } from 'vitest'
 
 // What is built, as it ships; test/support/global-setup.ts builds it when it is older than its source.
 const bin = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
-const hasScript = spawnSync('script', ['--version']).status === 0
+/** Of util-linux: runs a command on a terminal of its own. */
+const SCRIPT = 'script'
+const hasScript = spawnSync(SCRIPT, ['--version']).status === 0
 
 /** A pipeline whose source writes `reading`, and then waits until somebody writes `go on` or stops it. */
 const WAITING_PIPELINE = `import { existsSync, watch, writeFileSync } from 'node:fs'
@@ -79,10 +81,6 @@ function start(program: string, args: readonly string[]) {
 
 function startStet(...args: readonly string[]) {
   return start(process.execPath, [bin, ...args])
-}
-
-function stet(...args: readonly string[]) {
-  return startStet(...args).ended
 }
 
 /** Waits until the pipeline has written the file; fails with what the process said when it ends before. */
@@ -189,7 +187,7 @@ export default [make('first'), make('second')]
   test.skipIf(!hasScript)(
     'on a terminal a progress line appears, and is gone at the end (needs script of util-linux)',
     async () => {
-      const run = start('script', ['-qec', `"${process.execPath}" "${bin}" run slow.ts`, '/dev/null'])
+      const run = start(SCRIPT, ['-qec', `"${process.execPath}" "${bin}" run slow.ts`, '/dev/null'])
       await run.until(() => /working|reading the source/.test(run.written.stdout))
       await writeFile(join(cwd, 'go on'), '')
       expect(await run.ended).toMatchObject({ status: 0 })
