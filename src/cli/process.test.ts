@@ -11,6 +11,7 @@ const bin = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 /** Of util-linux: runs a command on a terminal of its own. */
 const SCRIPT = 'script'
 const hasScript = spawnSync(SCRIPT, ['--version']).status === 0
+if (!hasScript) process.stdout.write('Progress on a terminal not tested: script of util-linux is missing\n')
 
 /** A pipeline whose source writes `reading`, and then waits until somebody writes `go on` or stops it. */
 const WAITING_PIPELINE = `import { existsSync, watch, writeFileSync } from 'node:fs'
