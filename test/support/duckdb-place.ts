@@ -89,6 +89,7 @@ async function runChild(
 /** The process kills itself before or after a statement that the target sends to the engine it lives in. */
 export const duckdbKills: Faults = {
   what: 'the process killed',
+  attemptSurvives: false,
   countOf: async (place, attempt) => {
     const { code, output } = await runChild(place, attempt, { count: true })
     if (code !== 0) throw new Error(`the undisturbed run ended with ${code}`)
