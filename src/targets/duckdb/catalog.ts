@@ -7,7 +7,7 @@ import type { DuckDBTableName } from './table-name.ts'
 import { typeOfNative } from './types.ts'
 
 /** A rule of the table that says which columns' values come only once. */
-export interface UniqueRule {
+interface UniqueRule {
   readonly columns: readonly string[]
 }
 
