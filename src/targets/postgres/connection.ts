@@ -27,13 +27,13 @@ export interface Connection extends AsyncDisposable {
   destroy(): void
 }
 
-export interface CopyOut {
+interface CopyOut {
   readonly bytes: Readable
   /** How many rows the server says it has sent; settles when it is ready for the next statement. */
   readonly rows: Promise<number>
 }
 
-export interface CopyIn {
+interface CopyIn {
   readonly bytes: Writable
   /** How many rows the server has taken; resolves only after {@link bytes} was ended. */
   readonly rows: Promise<number>

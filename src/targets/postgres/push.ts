@@ -41,7 +41,7 @@ export async function pushRows(
     refusal = error
     throw error
   })
-  const refused = new Promise<never>((_, reject) => taken.catch(reject))
+  const refused = new Promise<never>((_, reject) => void taken.catch(reject))
   refused.catch(() => undefined)
   const read = new Promise<void>((resolve) => {
     fifo.readEnd.once('end', resolve)
