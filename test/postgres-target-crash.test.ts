@@ -90,6 +90,26 @@ for (const { name, url } of postgresServers()) {
     })
   })
 
+  test(`G7: nothing is sent that a transaction pooler would spread over sessions (${name})`, async () => {
+    await using b = await bench(url)
+    await load(postgres({ url: b.proxy.url }), LOAD)
+    await load(postgres({ url: b.proxy.url }), { ...LOAD, rows: BEFORE })
+    const sent = b.proxy.units()
+    const statements = sent.flatMap(({ sql }) => sql.split(';')).map((sql) => sql.trim())
+    expect(statements.filter((sql) => /^set (?!local )/i.test(sql))).toEqual([])
+    expect(
+      statements.filter((sql) => /pg_(try_)?advisory_lock|^(listen|prepare|declare)\b/i.test(sql)),
+    ).toEqual([])
+    // A table that outlives the transaction would be found by the next client of the same session.
+    expect(
+      statements.filter((sql) => /create temp table/i.test(sql) && !/on commit drop/i.test(sql)),
+    ).toEqual([])
+    // Every transaction starts with its settings, whatever the session had before.
+    const first = sent.filter(({ n, transaction, sql }) => n === transaction && /^begin/i.test(sql))
+    expect(first.length).toBeGreaterThan(4)
+    expect(first.filter(({ sql }) => !sql.includes('set local datestyle'))).toEqual([])
+  })
+
   test(`a failure leaves the table as it was and its code in the run log (${name})`, async () => {
     await using b = await bench(url)
     await b.reset()

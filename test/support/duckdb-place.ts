@@ -41,13 +41,13 @@ export async function duckdbPlace(): Promise<DuckdbPlace> {
     },
     rows: async (table) => {
       const rows = await look(
-        `select to_json(x)::varchar as row from (select columns(c -> c not in ('updated_at', 'content_hash')) from ${table}) as x order by 1`,
+        `select to_json(stet_row)::varchar as row from (select columns(c -> c not in ('updated_at', 'content_hash'))::varchar from ${table}) as stet_row order by 1`,
       )
       return rows.map((row) => String(row.row))
     },
     // DuckDB keeps no version of a row; its kept column says when Stet wrote it.
     versions: async (table) => {
-      const rows = await look(`select to_json(x)::varchar as version from ${table} as x order by 1`)
+      const rows = await look(`select to_json(stet_row)::varchar as version from ${table} as stet_row order by 1`)
       return rows.map((row) => String(row.version))
     },
     count: async (table) => {

@@ -29,7 +29,7 @@ export async function postgresPlace(server: string): Promise<PostgresPlace> {
     },
     rows: async (table) => {
       const rows = await query(
-        `select (to_jsonb(x) - array[${KEPT.map((name) => `'${name}'`).join(', ')}])::text as row from ${table} as x order by 1`,
+        `select (to_jsonb(stet_row) - array[${KEPT.map((name) => `'${name}'`).join(', ')}])::text as row from ${table} as stet_row order by 1`,
       )
       return rows.map((row) => String(row.row))
     },
