@@ -437,6 +437,15 @@ describe('rejects', () => {
     }
   })
 
+  test('a reject after a blank line, and one that begins with U+FEFF, are found', async () => {
+    const column = await read('a\n\n1,2\n\n3\n')
+    expect(column.rows).toEqual([[null], [null], ['3']])
+    expect(column.rejects.map(({ line, raw }) => [line, raw])).toEqual([[3, '1,2']])
+    const marked = await read('a,b\r\n\ufeff\r\n1,2\r\n')
+    expect(marked.rows).toEqual([['1', '2']])
+    expect(marked.rejects.map(({ line, raw }) => [line, raw])).toEqual([[2, '\ufeff']])
+  })
+
   test('empty fields beyond the header lose nothing and pass', async () => {
     expect(await read('a,b\n1,x,\n2,y,,\n')).toMatchObject({
       rows: [

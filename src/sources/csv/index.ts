@@ -83,7 +83,7 @@ async function prepare(
   delimiter: string,
   context: SourceContext,
 ): Promise<PartOptions> {
-  const shape = shapeOf(dialect, [delimiter], await lineEndOf(input.path, dialect))
+  const shape = shapeOf(dialect, [delimiter], await lineEndOf(input.path, dialect, [delimiter]))
   const file = {
     name: input.file.path,
     path: input.path,

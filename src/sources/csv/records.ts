@@ -20,7 +20,7 @@ export interface RecordShape {
 
 export const LF = 0x0a
 export const CR = 0x0d
-const SPACE = 0x20
+export const SPACE = 0x20
 
 /** What a record may be beside whole and clean. */
 export interface RecordFlags {
@@ -75,7 +75,8 @@ export async function scanRecords(
   const file = await open(path, 'r')
   try {
     const find = recordFinder(shape)
-    let bytes: Buffer = Buffer.alloc(BLOCK_BYTES)
+    const { size } = await file.stat()
+    let bytes: Buffer = Buffer.allocUnsafe(Math.min(BLOCK_BYTES, size + 1))
     let length = 0
     let offset = 0
     for (;;) {
@@ -89,7 +90,7 @@ export async function scanRecords(
       if (final) return used < length ? { line: find.line(), offset: offset + used } : null
       // A record that fills the block needs a larger one; what is left of the others moves to the front.
       if (used === 0 && length === bytes.length) {
-        const larger: Buffer = Buffer.alloc(bytes.length * 2)
+        const larger: Buffer = Buffer.allocUnsafe(bytes.length * 2)
         bytes.copy(larger, 0, 0, length)
         bytes = larger
       } else {
