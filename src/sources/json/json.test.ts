@@ -185,6 +185,14 @@ describe('nested values', () => {
     expect(rejects).toMatchObject([{ line: 3, reason: expect.stringContaining('twice') }])
   })
 
+  test('of an object that stands there twice are a reject', async () => {
+    const { values, rejects } = await read('{"p":{"a":1},"p":{"b":2}}\n{"p":{"a":1,"b":2}}', {
+      columns: { 'p.a': 'int' },
+    })
+    expect(values).toEqual([['1']])
+    expect(rejects).toMatchObject([{ line: 1, column: 'p', reason: 'has the key "p" twice' }])
+  })
+
   test('of what is no object are a reject, not NULL (G9)', async () => {
     const { values, rejects } = await read('{"p":[1]}\n{"p":"x"}\n{"p":{}}\n{"p":null}\n{}\n{"p":{"a":1}}', {
       columns: { 'p.a': 'int' },
