@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import type { OpenSource, SourceContext } from '../../model/source.ts'
-import { json, type JsonOptions } from './index.ts'
+import { type JsonOptions, json } from './index.ts'
 
 const EARTHQUAKES = fileURLToPath(
   new URL('../../../node_modules/vega-datasets/data/earthquakes.json', import.meta.url),
