@@ -87,7 +87,6 @@ async function prepare(
   const file = {
     name: input.file.path,
     path: input.path,
-    bytes: input.bytes,
     isUtf8: input.invalidUtf8At === null,
   }
   const measured = await measure(file, shape, dialect.header, context.signal)

@@ -170,7 +170,7 @@ function selectSql(
   }
   const list = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
   const unwanted = names.flatMap((name, i) => (wanted.includes(name) ? [] : [`f${i}`]))
-  // DuckDB lets ragged records pass when it may skip the columns that nobody asked for.
+  // DuckDB lets ragged records pass, now and then, when it may skip the columns that nobody asked for.
   const all = unwanted.length === 0 ? '' : `\n where coalesce(${unwanted.join(', ')}, '') is not null`
   return `select ${fields.join(', ')}
   from read_csv(${quoteLiteral(readable.path)}, ${list.join(', ')})${all}`

@@ -96,7 +96,7 @@ function write(
   how: Written,
 ): { readonly text: string; readonly places: readonly Place[] } {
   const { quote, delimiter, lineEnd } = how
-  const escape = how.escape === '' ? quote : how.escape
+  const quoteEscape = how.escape === '' ? quote : how.escape
   const field = (content: string | null) => {
     if (content === null) return ''
     const isBare =
@@ -104,7 +104,7 @@ function write(
       ![quote, delimiter, '\n', '\r'].some((mark) => content.includes(mark)) &&
       !how.extraQuotes
     if (isBare) return content
-    const escaped = [...content].map((c) => (c === quote || c === escape ? escape + c : c)).join('')
+    const escaped = [...content].map((c) => (c === quote || c === quoteEscape ? quoteEscape + c : c)).join('')
     const space = how.spaces ? '  ' : ''
     return `${space}${quote}${escaped}${quote}${space}`
   }
@@ -174,12 +174,12 @@ test('whatever a file holds, it is refused by name, or each record is a row as i
       hostile,
       fc.constantFrom('"', '\\'),
       fc.constantFrom(0, 1),
-      async (header, text, escape, skip) => {
+      async (header, text, quoteEscape, skip) => {
         await writeFile(
           path,
           Buffer.from(header + text).map((byte) => (byte === 1 ? 0xff : byte)),
         )
-        const options = { files: path, delimiter: ',', escape, skip }
+        const options = { files: path, delimiter: ',', escape: quoteEscape, skip }
         let source: OpenSource
         try {
           source = await open(header === '' ? { ...options, header: ['a', 'b'] } : options)
@@ -198,7 +198,7 @@ test('whatever a file holds, it is refused by name, or each record is a row as i
         const shape = {
           delimiters: [Buffer.from(',')],
           quote: 0x22,
-          quoteEscape: escape.charCodeAt(0),
+          quoteEscape: quoteEscape.charCodeAt(0),
           lineEnd: 'lf',
           skip: 0,
           comment: null,
