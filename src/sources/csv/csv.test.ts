@@ -491,11 +491,13 @@ describe('rejects', () => {
   })
 
   test('every record is checked, also when one column is wanted', async () => {
-    // Left to itself DuckDB lets such records pass now and then, hence many of them.
-    const ragged = '2,y,"x""y"\n'.repeat(300)
-    const { rows, rejects } = await read(`a,b\n1,x\n${ragged}3\n5,w\n`, {}, ['a'])
+    const { rows, rejects } = await read('a,b\n1,x\n2,y,"x""y"\n3\n5,w\n', {}, ['a'])
     expect(rows).toEqual([['1'], ['5']])
-    expect(rejects).toHaveLength(301)
+    expect(rejects.map(({ line }) => line)).toEqual([3, 4])
+    // Left to itself DuckDB lets line 3 pass in two scans of five.
+    for (let scan = 0; scan < 15; scan++) {
+      expect((await readAll({ files: 'a.csv' }, ['a'])).rows).toEqual([['1'], ['5']])
+    }
   })
 
   test('a quote that is never closed refuses the file with the line of its record', async () => {
