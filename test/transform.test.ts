@@ -64,6 +64,21 @@ eachTarget((_, create) => {
       })
     })
 
+    test('a value that begins with a byte order mark goes through whole (G9)', async () => {
+      await using place = await create()
+      const pipeline = definePipeline({
+        name: 't',
+        source: literalRows({ id: 'text', v: 'text' }, [['\u{FEFF}a', '\u{FEFF}\u{FEFF}b']]),
+        target: place.target,
+        table: 't',
+        transform: { row: (row) => row },
+        write: { strategy: 'upsert', key: ['id'] },
+      })
+      await run(pipeline)
+      const rows = await table(place, 't', ['id', 'v'])
+      expect(rows.map((row) => row.map((value) => value?.length))).toEqual([[2, 3]])
+    })
+
     test('what it returns is read as strictly as a file: a rounded value is a reject (G9)', async () => {
       await using place = await create()
       const pipeline = definePipeline({
