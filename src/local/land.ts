@@ -1,3 +1,4 @@
+import { StetError } from '../errors.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Reject, SourcePart } from '../model/source.ts'
@@ -48,7 +49,12 @@ export async function land(
   const readByUs = await local.count(`select count(*) from ${table}`)
   const faulty = await local.count(`select count(*) from ${table} where raw is not null`)
   const refused: Reject[] = []
-  for (const part of parts) refused.push(...(await part.rejects()))
+  for (const [index, part] of parts.entries()) {
+    const ofPart = await part.rejects()
+    // Not by spreading: a file may hold more rejects than a call can have arguments.
+    for (const reject of ofPart) refused.push(reject)
+    await requireAllRecords(local, table, index, part, ofPart.length)
+  }
   if (faulty === 0) {
     return {
       table,
@@ -78,6 +84,24 @@ export async function land(
     rejects: inOrder([...refused, ...found]).slice(0, REJECTS_SHOWN),
     unheld,
   }
+}
+
+/** Holds the engine's reader to the source's own count: a record is landed or rejected, never lost (G9). */
+async function requireAllRecords(
+  local: LocalConnection,
+  table: string,
+  index: number,
+  part: SourcePart,
+  rejected: number,
+): Promise<void> {
+  if (part.records === undefined) return
+  const landed = await local.count(`select count(*) from ${table} where part = ${index}`)
+  if (landed + rejected === part.records) return
+  throw new StetError(
+    'STET_INTERNAL',
+    `${part.file?.path ?? 'The source'} holds ${part.records} records, but ${landed} were read and ${rejected} rejected (G9); nothing was written`,
+    { hint: 'This is a defect of Stet: please report it with the file' },
+  )
 }
 
 /** By file as they were read, and by line within each. */

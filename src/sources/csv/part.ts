@@ -1,5 +1,5 @@
 import { StetError } from '../../errors.ts'
-import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
+import { quoteIdentifier, quoteLiteral, quotePath } from '../../local/quote.ts'
 import type { Reject, RowLocation, SourceContext, SourceFile, SourcePart } from '../../model/source.ts'
 import { type Layout, scanData } from './layout.ts'
 import type { Dialect } from './options.ts'
@@ -173,5 +173,5 @@ function selectSql(
   // DuckDB lets ragged records pass, now and then, when it may skip the columns that nobody asked for.
   const all = unwanted.length === 0 ? '' : `\n where coalesce(${unwanted.join(', ')}, '') is not null`
   return `select ${fields.join(', ')}
-  from read_csv(${quoteLiteral(readable.path)}, ${list.join(', ')})${all}`
+  from read_csv(${quotePath(readable.path)}, ${list.join(', ')})${all}`
 }
