@@ -1,25 +1,49 @@
 import type { Rule } from '../rule.ts'
+import { appendLoad } from './append-load.ts'
 import { copyForce } from './copy-force.ts'
+import { dataframeAppend } from './dataframe-append.ts'
+import { dbtNoKey } from './dbt-no-key.ts'
+import { dbtUnfiltered } from './dbt-unfiltered.ts'
+import { dbtVolatileKey } from './dbt-volatile-key.ts'
 import { deleteInsertNoTx } from './delete-insert-no-tx.ts'
+import { fileAppend } from './file-append.ts'
 import { insertNoKey } from './insert-no-key.ts'
 import { maxPlusOne } from './max-plus-one.ts'
 import { mergeSourceNotUnique } from './merge-source-not-unique.ts'
+import { nondeterministicPick } from './nondeterministic-pick.ts'
+import { nullableKey } from './nullable-key.ts'
 import { randomKey } from './random-key.ts'
 import { replaceInto } from './replace-into.ts'
 import { rowNumberKey } from './row-number-key.ts'
 import { selfIncrement } from './self-increment.ts'
+import { sequenceKey } from './sequence-key.ts'
+import { splitTransaction } from './split-transaction.ts'
+import { streamInsertNoId } from './stream-insert-no-id.ts'
+import { strictWatermark } from './strict-watermark.ts'
 import { upsertNoGuard } from './upsert-no-guard.ts'
 
 /** All rules, in the order of the documentation. */
 export const RULES: readonly Rule[] = [
   insertNoKey,
+  appendLoad,
+  dataframeAppend,
+  fileAppend,
   copyForce,
+  streamInsertNoId,
   selfIncrement,
   maxPlusOne,
   randomKey,
   rowNumberKey,
+  sequenceKey,
+  nullableKey,
   upsertNoGuard,
   replaceInto,
   mergeSourceNotUnique,
+  nondeterministicPick,
   deleteInsertNoTx,
+  splitTransaction,
+  strictWatermark,
+  dbtNoKey,
+  dbtUnfiltered,
+  dbtVolatileKey,
 ]
