@@ -25,9 +25,16 @@ export function siblings(file: FileFacts, use: SqlUse): SqlUse[] {
 /** The last statement before it that empties the target or a part of it, or makes the table anew. */
 export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
   const { target } = use.statement
-  return earlierIn(file, use.fn, use.order, use.origin)
-    .reverse()
-    .find((one) => clears(one.statement, target))
+  return (
+    earlierIn(file, use.fn, use.order, use.origin)
+      .reverse()
+      // Constants of a module stand in any order; only what is run has a before and an after.
+      .find(
+        (one) =>
+          clears(one.statement, target) &&
+          (use.origin !== 'text' || (one.call !== undefined && use.call !== undefined)),
+      )
+  )
 }
 
 export function clears(statement: Statement, target: Name | undefined): boolean {

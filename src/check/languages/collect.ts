@@ -113,6 +113,7 @@ export function collectFacts(tree: SyntaxTree, text: string, dialect: Dialect): 
       if (call !== undefined) {
         calls.push(call)
         callByNode.set(node, call)
+        if (call.callee === 'require' && call.args[0] !== undefined) imports.push(source(call.args[0]))
       }
     } else if (node.type.startsWith('import')) {
       imports.push(source(node).replace(/[\s,;]+/g, ' '))

@@ -1,5 +1,5 @@
 /** Calls that reach people or other systems: mail, chat, text messages, payments. */
-import type { HostCall, HostFacts } from '../languages/host.ts'
+import type { HostAssignment, HostCall, HostFacts } from '../languages/host.ts'
 
 const MAIL =
   /^(?:send_email|sendmail|send_mail|sendMail|sendEmail|send_message|send_templated_email|SendEmailCommand|EmailMessage\.send|messages\.create|sendSMS|send_sms|chat_postMessage|postMessage|send_slack\w*|sendSlack\w*|slack_\w*(?:send|post|notify|alert)\w*|post_to_slack|postToSlack|sendDiscord\w*|sendTelegram\w*|charges\.create|paymentIntents\.create|refunds\.create|transfers\.create|payouts\.create)$/
@@ -9,13 +9,18 @@ const EFFECT_URL =
 export interface EffectCall {
   readonly call: HostCall
   readonly what: string
+  /** The request: the call, or the options that are handed to it by a variable. */
+  readonly start: number
+  readonly end: number
 }
 
 export function effectCalls(host: HostFacts): EffectCall[] {
   const found: EffectCall[] = []
   for (const call of host.calls) {
     const what = kindOf(call, host)
-    if (what !== undefined) found.push({ call, what })
+    if (what === undefined) continue
+    const options = call.args.length === 1 ? givenTo(call, host)[0] : undefined
+    found.push({ call, what, start: options?.start ?? call.start, end: options?.value.end ?? call.end })
   }
   return found
 }
@@ -62,11 +67,17 @@ function isPost(call: HostCall, host: HostFacts): boolean {
 /** The call with its options object, where that is a variable. */
 function sourceWithNames(call: HostCall, host: HostFacts): string {
   const own = host.source(call.node).slice(0, 600)
-  const named = call.args
+  return [own, ...givenTo(call, host).map((one) => host.source(one.value).slice(0, 600))].join(' ')
+}
+
+/** The assignments of the variables among the arguments. */
+function givenTo(call: HostCall, host: HostFacts): HostAssignment[] {
+  return call.args
     .filter((argument) => argument.type === 'identifier')
-    .map((argument) =>
-      host.assignments.filter((one) => one.name === host.source(argument) && one.start < call.start).at(-1),
+    .flatMap(
+      (argument) =>
+        host.assignments
+          .filter((one) => one.name === host.source(argument) && one.start < call.start)
+          .at(-1) ?? [],
     )
-    .map((one) => (one === undefined ? '' : host.source(one.value).slice(0, 600)))
-  return [own, ...named].join(' ')
 }

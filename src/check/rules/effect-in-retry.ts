@@ -34,7 +34,7 @@ export const effectInRetry: Rule = {
     {
       why: 'a script that reads and posts',
       path: 'scripts/n.js',
-      lines: [7],
+      lines: [6],
       code: 'const { Pool } = require("pg");\nconst rp = require("request-promise-native");\nconst pool = new Pool();\n(async () => {\n  const r = await pool.query("select count(*) as n from trees");\n  var options = { method: "POST", uri: Config.slackWebhook, body: { text: r.rows[0].n } };\n  await rp(options);\n})();\n',
     },
   ],
@@ -79,15 +79,15 @@ export const effectInRetry: Rule = {
   *check(file): Iterable<Report> {
     const { host } = file
     if (host === undefined || file.context === 'test' || file.context === 'request') return
-    for (const { call, what } of effectCalls(host)) {
+    for (const { call, what, start, end } of effectCalls(host)) {
       const context = file.contextOf(call.fn)
       if (!isRerun(context) || !judged(call, host, file)) continue
       const retries = taskRetries(call.fn, host)
       if (retries === 0) continue
       const sure = retries !== undefined && retries > 0
       yield {
-        start: call.start,
-        end: call.end,
+        start,
+        end,
         message: `The ${what} is sent beside other work: when that fails or the job is run again, it is sent a second time`,
         class: 'unsafe',
         severity: sure ? 'error' : 'warning',
