@@ -78,6 +78,7 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     catalogue: catalogue.build(),
     settings: options.settings,
     overridden: overriddenParameters(facts),
+    incrementalMacros: incrementalMacros(texts),
   }
 
   const findings: Finding[] = []
@@ -129,6 +130,17 @@ function locate(path: string, text: string, reports: readonly { rule: Rule; repo
         fingerprint: createHash('sha256').update(`${basis}\n${ordinal}`).digest('hex').slice(0, 20),
       }
     })
+}
+
+function incrementalMacros(texts: ReadonlyMap<string, string>): Set<string> {
+  const names = new Set<string>()
+  for (const [path, text] of texts) {
+    if (!path.endsWith('.sql') || !/is_incremental|\bthis\b/.test(text)) continue
+    for (const [, name, body] of text.matchAll(/\{%-?\s*macro\s+(\w+)\s*\(([\s\S]*?)\{%-?\s*endmacro/g)) {
+      if (name !== undefined && body !== undefined && /is_incremental|\{\{\s*this/.test(body)) names.add(name)
+    }
+  }
+  return names
 }
 
 /** `function/parameter` of which every call in the repository says its own value. */

@@ -81,4 +81,6 @@ export interface ProjectFacts {
   readonly settings: CheckSettings
   /** Parameters with a default that every caller in the repository overrides: `function/parameter`. */
   readonly overridden: ReadonlySet<string>
+  /** Macros of the repository that ask is_incremental() themselves. */
+  readonly incrementalMacros: ReadonlySet<string>
 }

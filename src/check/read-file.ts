@@ -11,6 +11,7 @@ import { type DbtModel, type DbtProject, looksLikeDbt, readModel } from './langu
 import type { HostCall, HostFacts, HostFunction, HostText } from './languages/host.ts'
 import { type MappedText, plainMapping } from './languages/mapped-text.ts'
 import type { ShellCommand, ShellFacts } from './languages/shell.ts'
+import { ancestor } from './languages/tree.ts'
 import { type LexedSql, lexSql, type SqlComment, type TemplateTag } from './sql/lexer.ts'
 import { splitStatements } from './sql/shape.ts'
 import type { Statement } from './sql/statement.ts'
@@ -288,7 +289,7 @@ function withAppended(one: HostText, facts: HostFacts): MappedText {
 
 /** The call that a text is handed to by its variable: `sql = "insert ..."`, later `cur.execute(sql, rows)`. */
 function runOf(one: HostText, facts: HostFacts): HostCall | undefined {
-  if (one.variable === undefined) return undefined
+  if (one.variable === undefined) return returnedTo(one, facts)
   const name = one.variable.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   const takes = new RegExp(
     `^(?:await\\s+)?(?:[\\w.]+\\()*(?:self\\.|\\w+\\.)?${name.replace(/^self\\\./, '')}(?:$|[\\s.,)\\[%])`,
@@ -303,6 +304,30 @@ function runOf(one: HostText, facts: HostFacts): HostCall | undefined {
     })
   })
 }
+
+/** `execute(insert_sql(points))` where `insert_sql` returns the text. */
+function returnedTo(one: HostText, facts: HostFacts): HostCall | undefined {
+  const { fn } = one
+  if (
+    fn === undefined ||
+    fn.name === '' ||
+    ancestor(one.node, 'return_statement', ...FUNCTION_TYPES)?.type !== 'return_statement'
+  )
+    return undefined
+  const inner = facts.calls.find((call) => call.name === fn.name && call.fn !== fn)
+  if (inner === undefined) return undefined
+  const outer = inner.node.parent?.parent
+  return (outer === undefined ? undefined : facts.callOf(outer)) ?? inner
+}
+
+const FUNCTION_TYPES = [
+  'function_definition',
+  'lambda',
+  'arrow_function',
+  'function_declaration',
+  'method_definition',
+  'function_expression',
+]
 
 function within(fn: HostFunction | undefined, outer: HostFunction): boolean {
   for (let at = fn; at !== undefined; at = at.parent) if (at === outer) return true

@@ -155,6 +155,22 @@ export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
   const host = file.host
   const call = use.call
   if (host === undefined || call === undefined) return false
+  // The rows that are inserted were read by a query that leaves out what the target holds.
+  // The same holds for the rows that go into other tables beside it, in one transaction.
+  const beside = [
+    use,
+    ...siblings(file, use).filter((one) => one.statement.kind === 'insert' && together(one, use) === 'yes'),
+  ]
+  const chosen = earlierIn(file, use.fn, use.order).some((one) =>
+    beside.some(
+      ({ statement: { target } }) =>
+        one.statement.kind === 'select' &&
+        target !== undefined &&
+        readsTable(one.statement.tokens, target) &&
+        leavesOutExisting(one.statement.tokens, target),
+    ),
+  )
+  if (chosen) return true
   const branch = ancestorWithin(
     call.node,
     use.fn,

@@ -10,7 +10,7 @@ import { HOST_CLOCK } from './clock.ts'
 const WRITERS =
   /^(?:open|to_csv|to_parquet|to_json|to_excel|to_feather|to_pickle|parquet|csv|json|orc|put_object|upload_file|upload_fileobj|upload_blob|upload_from_string|upload_from_filename|load_file|load_string|load_bytes|blob|write_text|write_bytes|save|savetxt|writeFile|writeFileSync|createWriteStream|upload|putObject|PutObjectCommand|writeToS3|write_table|write_parquet|write_csv|saveAsTable|dump_to|export_table_to_storage|extract_table)$/
 const NOT_DATA =
-  /log|backup|bak\b|tmp|temp|debug|archive|snapshot|report|screenshot|trace|audit|cache|history|dump|checkpoint|model|plot|chart|figure|image|img|png|run_?dir|experiment|output_?dir/i
+  /log|backup|bak\b|tmp|temp|debug|archive|snapshot|report|screenshot|trace|audit|cache|history|dump|checkpoint|model|plot|chart|figure|image|img|png|migration|run_?dir|experiment|output_?dir/i
 const LOGICAL = /logical_date|execution_date|data_interval|ds_nodash|\bds\b|run_date|partition_date|\{\{/
 
 export const clockInPath: Rule = {
@@ -145,7 +145,11 @@ function* inHost(file: FileFacts, host: HostFacts): Iterable<Report> {
     const names = [host.source(path), ...traced.through].join(' ')
     if (NOT_DATA.test(names) || LOGICAL.test(names) || removedLater(host, call, path)) continue
     told.add(traced.clock.start)
-    const loud = isRerun(context)
+    // `Math.floor(Date.now() / hour) * hour` is a bucket that somebody chose.
+    const bucket = [...traced.through, host.source(path)].some((one) =>
+      /\b(?:floor|trunc|startOf|replace\(minute|round)\b/.test(one),
+    )
+    const loud = isRerun(context) && !bucket
     yield {
       start: traced.clock.start,
       end: traced.clock.end,

@@ -1,4 +1,4 @@
-import type { FileFacts } from '../facts.ts'
+import type { FileFacts, ProjectFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import { type DbtModel, inIncremental } from '../languages/dbt.ts'
 import type { Rule } from '../rule.ts'
@@ -62,10 +62,23 @@ function readsThisBefore(tokens: readonly Token[], operator: Token): boolean {
   )
 }
 
+/** A model that is nothing but a call of a macro: what it reads and how is not seen here. */
+function isOnlyMacro(file: FileFacts): boolean {
+  return !file.sql.some((use) =>
+    use.statement.tokens.some((token) => token.kind === 'word' && token.value === 'select'),
+  )
+}
+
 /** Whether an incremental run reads less than the whole source. */
-export function isFiltered(file: FileFacts, model: DbtModel): boolean {
+export function isFiltered(file: FileFacts, model: DbtModel, project: ProjectFacts): boolean {
   if (model.incremental.length === 0) {
     const all = file.sql.flatMap((use) => use.statement.tokens)
+    const called = all.flatMap((token) =>
+      token.kind === 'hole' ? (/^(?:\w+\.)?(\w+)\s*\(/.exec(token.value)?.[1] ?? []) : [],
+    )
+    if (called.some((name) => project.incrementalMacros.has(name))) return true
+    // A model that is nothing but a call of a macro shows nothing of its query.
+    if (!all.some((token) => token.kind === 'word' && token.value === 'select')) return true
     const byMacro = all.some(
       (token) =>
         token.kind === 'hole' &&
@@ -188,16 +201,16 @@ export const dbtNoKey: Rule = {
       code: "{{ config(materialized='table') }}\nselect * from {{ ref('s') }}\n",
     },
   ],
-  *check(file): Iterable<Report> {
+  *check(file, project): Iterable<Report> {
     const model = addsOnly(file)
-    if (model === undefined || !isFiltered(file, model)) return
+    if (model === undefined || !isFiltered(file, model, project) || isOnlyMacro(file)) return
     yield {
       start: model.config.start,
       end: model.config.end,
       message: `Each run of "${model.name}" appends what it reads: without a unique_key a row that is read twice is in the table twice`,
       class: 'unsafe',
       severity: 'error',
-      confidence: 'high',
+      confidence: model.incremental.length > 0 ? 'high' : 'medium',
     }
   },
 }

@@ -54,6 +54,22 @@ export const dbtUnfiltered: Rule = {
       code: "{{ config(materialized='incremental') }}\nselect * from {{ ref('s') }} where {{ incremental_filter('a') }}\n",
     },
     {
+      why: 'a macro of the repository filters',
+      path: 'models/o.sql',
+      lines: [],
+      beside: {
+        'macros/u.sql':
+          '{% macro union_new(a) %}select * from {{ a }} {% if is_incremental() %} where t > (select max(t) from {{ this }}) {% endif %}{% endmacro %}',
+      },
+      code: "{{ config(materialized='incremental') }}\nselect * from ({{ union_new(ref('s')) }}) x\n",
+    },
+    {
+      why: 'nothing but a macro of a package',
+      path: 'models/o.sql',
+      lines: [],
+      code: "{{ config(materialized='incremental') }}\n{{ union_relations(relations=r) }}\n",
+    },
+    {
       why: 'slices are replaced',
       path: 'models/o.sql',
       lines: [],
@@ -66,9 +82,9 @@ export const dbtUnfiltered: Rule = {
       code: "{{ config(materialized='view') }}\nselect * from {{ ref('s') }}\n",
     },
   ],
-  *check(file): Iterable<Report> {
+  *check(file, project): Iterable<Report> {
     const model = addsOnly(file)
-    if (model === undefined || isFiltered(file, model)) return
+    if (model === undefined || isFiltered(file, model, project)) return
     yield {
       start: model.config.start,
       end: model.config.end,

@@ -19,7 +19,9 @@ export function effectCalls(host: HostFacts): EffectCall[] {
   for (const call of host.calls) {
     const what = kindOf(call, host)
     if (what === undefined) continue
-    const options = call.args.length === 1 ? givenTo(call, host)[0] : undefined
+    const given = call.args.length === 1 ? givenTo(call, host)[0] : undefined
+    const options =
+      given !== undefined && /^(?:object|dictionary)$/.test(given.value.type) ? given : undefined
     found.push({ call, what, start: options?.start ?? call.start, end: options?.value.end ?? call.end })
   }
   return found

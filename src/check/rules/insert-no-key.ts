@@ -28,6 +28,8 @@ export function repeatedInsert(
   if (statement.kind !== 'insert' || statement.overwrite || statement.target === undefined) return undefined
   if (use.context === 'request' || use.context === 'migration' || use.context === 'test') return undefined
   if (file.dialect === 'cassandra' || isTemporary(file, use)) return undefined
+  // A streaming job of Flink is one statement that never ends; its sink decides about keys.
+  if (/\bpyflink\b|'connector'\s*=/.test(file.text)) return undefined
   const table = project.catalogue.find(statement.target, file.path)
   if (table?.upsertStore || table?.temporary) return undefined
   const realKey = table?.keys.some((key) => !key.generated && !key.partial) ?? false
@@ -53,6 +55,9 @@ export function repeatedInsert(
     return undefined
   if (clearedBy(file, use) !== undefined || claimed(file, use)) return undefined
   if (checkedBefore(file, use) || duplicateIsCaught(file.host, use.call?.node)) return undefined
+  // A text that is never seen to be run may be anything from an example to the base of another text.
+  if (use.origin === 'text' && use.call === undefined && use.text?.variable === undefined)
+    return { severity: 'warning', confidence: 'low', generatedKey }
   if (statement.rows === 'unknown' && use.origin !== 'file')
     return { severity: 'warning', confidence: 'low', generatedKey }
   const constant =

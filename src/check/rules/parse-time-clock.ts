@@ -97,7 +97,11 @@ function* inPython(file: FileFacts, host: HostFacts): Iterable<Report> {
     // `start_date=days_ago(1)` moves too, but Airflow wrote it in its own examples for years.
     const startDate = ancestor(call.node, 'keyword_argument', 'pair')
     const moves = startDate !== undefined && /^['"]?(?:start_date|end_date)\b/.test(host.source(startDate))
-    const quiet = moves || call.name === 'days_ago'
+    // The default of a form that a person fills in.
+    const form =
+      call.node.parent !== undefined &&
+      host.calls.some((one) => one.name === 'Param' && one.start <= call.start && call.end <= one.end)
+    const quiet = moves || form || call.name === 'days_ago'
     yield {
       start: call.start,
       end: call.end,

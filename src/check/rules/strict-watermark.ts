@@ -132,6 +132,8 @@ function judge(filter: WatermarkFilter, use: SqlUse, file: FileFacts): Report | 
   const replaces =
     model !== undefined && /insert_overwrite|microbatch|delete\+insert/.test(model.config.strategy ?? '')
   if (!strict && (keyed || replaces || filter.coalesced)) return undefined
+  // A macro is used by models with and without a key.
+  if (!strict && model !== undefined && model.config.materialized !== 'incremental') return undefined
   const quiet =
     UNIQUE_CURSOR.test(filter.column) ||
     DAY_COLUMN.test(filter.column) ||

@@ -342,7 +342,7 @@ function isEscaped(text: string, start: number, close: number): boolean {
   if (slashes % 2 === 0) return false
   const before = text.charAt(start - 1).toLowerCase()
   if (before === 'e' || before === 'b' || before === 'r') return true
-  return !/^\s*(?:[,);\n:|=]|$|\s(?:and|or|as|from|then|else|when|end|in|like)\b)/i.test(
+  return !/^\s*(?:[,);\n]|\|\||::|$|\s(?:and|or|as|from|then|else|when|end|in|like)\b)/i.test(
     text.slice(close + 1, close + 12),
   )
 }
