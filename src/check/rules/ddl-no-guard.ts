@@ -1,4 +1,5 @@
-import type { Report } from '../finding.ts'
+import type { SqlUse } from '../facts.ts'
+import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf } from '../sequence.ts'
 import { sameTable } from '../sql/shape.ts'
@@ -101,6 +102,7 @@ export const ddlNoGuard: Rule = {
           sameTable(one.statement.target, statement.target),
       )
       if (dropped) continue
+      const fix = guardFix(use)
       yield {
         start: use.start,
         end: use.end,
@@ -108,9 +110,28 @@ export const ddlNoGuard: Rule = {
         class: 'unsafe',
         severity: 'warning',
         confidence: droppedLater ? 'low' : file.language === 'shell' ? 'high' : 'low',
+        ...(fix === undefined ? {} : { fix }),
       }
     }
   },
+}
+
+/** `if not exists` behind `add column`; a table that is made from a query would keep its old rows, so that is not fixed. */
+function guardFix({ statement, mapped }: SqlUse): Fix | undefined {
+  if (statement.kind !== 'alter-table') return undefined
+  const { tokens } = statement
+  const adds = tokens.filter(
+    (_, index) => isWord(tokens, index, 'add') && isWord(tokens, index + 1, 'column'),
+  )
+  const add = adds.length === 1 ? adds[0] : undefined
+  const column = add === undefined ? undefined : tokens[tokens.indexOf(add) + 1]
+  if (column === undefined) return undefined
+  const at = mapped.at(column.end - 1) + 1
+  return {
+    title: 'Add the column only if it is not there',
+    safe: true,
+    edits: [{ start: at, end: at, text: ' if not exists' }],
+  }
 }
 
 function lacksGuard(tokens: Parameters<typeof hasWords>[0], kind: string, guarded: boolean): boolean {

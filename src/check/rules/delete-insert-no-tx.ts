@@ -170,7 +170,8 @@ function report(file: FileFacts, cleared: SqlUse, use: SqlUse, relation: 'no' | 
       : `Rows of ${nameOf(use.statement.target)} are deleted in another transaction than they are inserted in: a crash in between leaves them missing`,
     class: swallowed ? 'unsafe' : 'window',
     severity: swallowed ? 'error' : 'warning',
-    confidence: swallowed || sure ? 'high' : relation === 'unknown' ? 'low' : 'medium',
+    confidence:
+      swallowed || sure ? 'high' : relation === 'unknown' && cleared.origin !== 'file' ? 'low' : 'medium',
     ...(fix === undefined ? {} : { fix }),
   }
 }

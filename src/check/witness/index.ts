@@ -33,6 +33,9 @@ export async function withWitnesses(
     try {
       const witness = await make(use, database)
       witnessed.push(witness.shown ? { ...finding, witness } : { ...finding, witness, confidence: 'low' })
+    } catch {
+      // A witness that cannot be built says nothing about the finding.
+      witnessed.push(finding)
     } finally {
       database.close()
     }
@@ -227,13 +230,20 @@ async function addTwice(use: SqlUse, database: WitnessDatabase): Promise<Witness
   ]
   const itself = filled(statement.tokens, use, undefined, '2025-01-01')
   const setUp = (type: string): string[] => tableOf('target', columns, type, true)
+  // The invented rows need not meet the condition; without it the assignments are the same.
+  const condition = statement.where?.[0]
+  const before = condition === undefined ? -1 : statement.tokens.indexOf(condition) - 1
+  const bare = before < 0 ? itself : filled(statement.tokens.slice(0, before), use, undefined, '2025-01-01')
   const real =
-    statement.kind === 'update' && statement.query.length === 0 && (await tryRun(database, setUp, itself))
-  const sql = real ? itself : `update "target" set ${quote(column)} = ${quote(column)} + 5`
-  if (!real) {
-    for (const one of setUp('integer')) await database.run(one)
-    await database.run(sql)
-  }
+    statement.kind === 'update' && statement.query.length === 0 && (await tryRun(database, setUp, bare))
+  const changes =
+    real &&
+    (await tryRun(database, setUp, itself)) &&
+    (await database.rows(quote('target'), [quote(column)])).join() !== '1,2'
+  const sql = !real ? `update "target" set ${quote(column)} = ${quote(column)} + 5` : changes ? itself : bare
+  if (!real) for (const one of setUp('integer')) await database.run(one)
+  else await tryRun(database, setUp, 'select 1')
+  await database.run(sql)
   const first = await database.rows(quote('target'), [quote(column)])
   await database.run(sql)
   const second = await database.rows(quote('target'), [quote(column)])
