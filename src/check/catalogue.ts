@@ -77,8 +77,18 @@ export function catalogueBuilder(): CatalogueBuilder {
   const later: { statement: Statement; path: string }[] = []
   const parents: { parent: Name; path: string }[] = []
 
+  // Every statement asks, most of them for the same few tables.
+  const answers = new Map<string, Draft | undefined>()
   const find = (name: Name | undefined, path: string): Draft | undefined => {
     if (name === undefined || name.unknown) return undefined
+    const question = `${name.text}\n${path}`
+    if (answers.has(question)) return answers.get(question)
+    const answer = search(name, path)
+    answers.set(question, answer)
+    return answer
+  }
+
+  const search = (name: Name, path: string): Draft | undefined => {
     let best: Draft | undefined
     let bestScore = -1
     for (const draft of byLastPart.get(name.parts.at(-1) ?? '') ?? []) {

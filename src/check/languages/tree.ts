@@ -59,8 +59,8 @@ export async function parseTree(grammar: Grammar, text: string): Promise<SyntaxT
     }
   const cursor = tree.walk()
   try {
-    const counted = { errors: 0 }
-    const root = copy(cursor, undefined, counted)
+    const counted = { errors: 0, look: tree.rootNode.hasError }
+    const root = copy(cursor, tree.language, counted)
     return { root, errors: counted.errors }
   } finally {
     cursor.delete()
@@ -73,8 +73,11 @@ interface MutableNode extends SyntaxNode {
 }
 
 /** Without recursion: generated code nests thousands of levels deep. */
-function copy(cursor: TreeCursor, parent: SyntaxNode | undefined, counted: { errors: number }): SyntaxNode {
-  const root = read(cursor, parent)
+function copy(cursor: TreeCursor, language: Language, counted: { errors: number; look: boolean }): SyntaxNode {
+  // Names by their number: every text that crosses the boundary costs more than all the rest of a node.
+  const types = language.types
+  const fields = language.fields
+  const root = read(undefined)
   let current: MutableNode = root
   const ancestors: MutableNode[] = []
   // Unnamed nodes (`def`, `(`) are not copied, but their named children are never below them, so they can be skipped.
@@ -98,22 +101,23 @@ function copy(cursor: TreeCursor, parent: SyntaxNode | undefined, counted: { err
   function visit(): boolean {
     if (!cursor.nodeIsNamed) return false
     const holder = ancestors.at(-1) ?? root
-    const node = read(cursor, holder)
-    if (node.type === 'ERROR' || cursor.nodeIsMissing) counted.errors += 1
+    const node = read(holder)
+    if (counted.look && (node.type === 'ERROR' || cursor.nodeIsMissing)) counted.errors += 1
     holder.children.push(node)
     current = node
     return true
   }
-}
 
-function read(cursor: TreeCursor, parent: SyntaxNode | undefined): MutableNode {
-  return {
-    type: cursor.nodeType,
-    field: cursor.currentFieldName ?? '',
-    start: cursor.startIndex,
-    end: cursor.endIndex,
-    children: [],
-    parent,
+  function read(parent: SyntaxNode | undefined): MutableNode {
+    return {
+      // The number of an ERROR node is none of the table.
+      type: types[cursor.nodeTypeId] ?? cursor.nodeType,
+      field: fields[cursor.currentFieldId] ?? '',
+      start: cursor.startIndex,
+      end: cursor.endIndex,
+      children: [],
+      parent,
+    }
   }
 }
 

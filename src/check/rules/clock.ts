@@ -75,8 +75,8 @@ export function findRandom(tokens: Tokens): number {
 }
 
 /** Clock calls of Python and TypeScript by their callee. */
-export const HOST_CLOCK =
+export const HOST_CLOCK: RegExp =
   /^(?:(?:datetime|dt|datetime\.datetime|date|datetime\.date|dt\.datetime|pendulum|arrow|timezone|pd\.Timestamp|pandas\.Timestamp|Timestamp|time|Date|moment|dayjs|DateTime|Instant|LocalDate|dates)\.(?:now|today|utcnow|time|time_ns|local|utc|days_ago)|pendulum\.(?:today|yesterday)|moment|dayjs|Date|days_ago|getdate|time\.strftime)$/
 
-export const HOST_RANDOM =
+export const HOST_RANDOM: RegExp =
   /^(?:uuid\.)?(?:uuid[14]|uuidv4|uuidv1|v4|uuid|nanoid|cuid|ulid|randomUUID)$|^(?:crypto|uuid|self\.crypto)\.(?:randomUUID|v4|v1|randomBytes)$|^(?:secrets|os)\.(?:token_hex|token_urlsafe|urandom)$|^(?:shortuuid\.uuid|shortid\.generate|ksuid\.randomSync|Math\.random|random\.random|random\.randint|uuid\.uuid4|uuid\.uuid1)$/
