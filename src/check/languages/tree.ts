@@ -73,7 +73,11 @@ interface MutableNode extends SyntaxNode {
 }
 
 /** Without recursion: generated code nests thousands of levels deep. */
-function copy(cursor: TreeCursor, language: Language, counted: { errors: number; look: boolean }): SyntaxNode {
+function copy(
+  cursor: TreeCursor,
+  language: Language,
+  counted: { errors: number; look: boolean },
+): SyntaxNode {
   // Names by their number: every text that crosses the boundary costs more than all the rest of a node.
   const types = language.types
   const fields = language.fields

@@ -1,6 +1,7 @@
 import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
+import { clearedBy } from '../sequence.ts'
 
 const DML = /\b(insert\s+into|update\s+[\w."{}\s]+\s+set|merge\s+into)\b/i
 
@@ -63,6 +64,12 @@ export const dbtHookDml: Rule = {
       code: '{% macro note() %}\n{% set query %}\ninsert into t select 1 where not exists (select 1 from t where id = 1)\n{% endset %}\n{% do run_query(query) %}\n{% endmacro %}\n',
     },
     {
+      why: 'a tool for a table that is its parameter',
+      path: 'macros/t.sql',
+      lines: [],
+      code: '{% macro put(relation) %}\n{% set query %}\ninsert into {{ relation }} select 1\n{% endset %}\n{% do run_query(query) %}\n{% endmacro %}\n',
+    },
+    {
       why: 'the macro of a materialization',
       path: 'macros/materializations/m.sql',
       lines: [],
@@ -94,13 +101,16 @@ function* inHooks(file: FileFacts): Iterable<Report> {
 /** `insert` in a macro that runs it itself. */
 function* inMacros(file: FileFacts): Iterable<Report> {
   if (
-    /materiali[sz]ation|incremental_strategies|\/adapters?\//i.test(file.path) ||
+    /materiali[sz]ation|incremental_strategies|\/adapters?\/|migrat|backfill|seed/i.test(file.path) ||
     !/\brun_query\s*\(|\bstatement\s*\(|{%-?\s*call\s+statement/.test(file.text)
   )
     return
   for (const use of file.sql) {
     const { statement } = use
     if (statement.kind !== 'insert' || statement.overwrite || statement.conflict !== undefined) continue
+    // A macro whose table is its parameter is a tool; its callers decide what it is for.
+    if (statement.target === undefined || statement.target.unknown || clearedBy(file, use) !== undefined)
+      continue
     const text = file.text.slice(use.start, use.end)
     if (!DML.test(text) || /not\s+exists|not\s+in\b|is\s+null|except/i.test(text)) continue
     yield report(use.start, use.end, 'The macro inserts rows with each attempt of the model that calls it')

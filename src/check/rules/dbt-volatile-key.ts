@@ -4,7 +4,7 @@ import type { DbtModel } from '../languages/dbt.ts'
 import type { Rule } from '../rule.ts'
 
 const VOLATILE =
-  /\b(?:current_date|current_timestamp|current_time|getdate|sysdate|now\s*\(|gen_random_uuid|uuid_string|generate_uuid|newid|uuid\s*\(|random\s*\(|rand\s*\(|row_number|run_started_at|invocation_id)/i
+  /\b(?:current_date|current_timestamp|current_time|getdate|sysdate|now\s*\(|gen_random_uuid|uuid_string|generate_uuid|newid|uuid\s*\(|random\s*\(|rand\s*\(|row_number)/i
 const KEY_ALIAS = /(?:^|_)(?:id|key|sk|pk|hash|uid)$/i
 
 export const dbtVolatileKey: Rule = {

@@ -9,6 +9,7 @@ import { dbtUnfiltered } from './dbt-unfiltered.ts'
 import { dbtVolatileKey } from './dbt-volatile-key.ts'
 import { ddlNoGuard } from './ddl-no-guard.ts'
 import { deleteInsertNoTx } from './delete-insert-no-tx.ts'
+import { effectBeforeCommit } from './effect-before-commit.ts'
 import { effectInRetry } from './effect-in-retry.ts'
 import { fileAppend } from './file-append.ts'
 import { freshKey } from './fresh-key.ts'
@@ -20,9 +21,12 @@ import { nondeterministicPick } from './nondeterministic-pick.ts'
 import { nullableKey } from './nullable-key.ts'
 import { ormCreateInLoad } from './orm-create-in-load.ts'
 import { parseTimeClock } from './parse-time-clock.ts'
+import { postNoKey } from './post-no-key.ts'
+import { publishNoDedupe } from './publish-no-dedupe.ts'
 import { randomKey } from './random-key.ts'
 import { replaceInto } from './replace-into.ts'
 import { rowNumberKey } from './row-number-key.ts'
+import { runClock } from './run-clock.ts'
 import { selfIncrement } from './self-increment.ts'
 import { sequenceKey } from './sequence-key.ts'
 import { splitTransaction } from './split-transaction.ts'
@@ -51,6 +55,7 @@ export const RULES: readonly Rule[] = [
   nullableKey,
   deleteInsertNoTx,
   splitTransaction,
+  runClock,
   parseTimeClock,
   strictWatermark,
   lastRunLookup,
@@ -59,7 +64,10 @@ export const RULES: readonly Rule[] = [
   dbtVolatileKey,
   dbtHookDml,
   effectInRetry,
+  effectBeforeCommit,
+  postNoKey,
   freshKey,
+  publishNoDedupe,
   clockInPath,
   ddlNoGuard,
   nondeterministicPick,
