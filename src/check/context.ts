@@ -25,6 +25,9 @@ const TASK_DECORATOR =
 const REQUEST_PATH =
   /(?:^|\/)(?:api|apis|routes?|routers?|controllers?|views?|pages|app\/api|resolvers?|graphql|server|servers|backend|web|webapp|frontend|components|middleware|endpoints?|rest|bots?|ui|admin|auth|sessions?|services?|models?|repositories|repository|dao|stores?|orm|entities)\//i
 
+const REQUEST_FILE =
+  /(?:^|\/)(?:views?|forms?|serializers?|admin|urls|schema|resolvers?|controllers?|routes?|routers?)\.[cm]?[jt]s$|(?:^|\/)(?:views?|forms?|serializers?|admin|urls|viewsets?|api)\.py$/i
+
 export function contextOfPath(path: string): Context {
   if (TEST_PATH.test(path)) return 'test'
   if (MIGRATION_PATH.test(path)) return 'migration'
@@ -86,6 +89,7 @@ export function contextOfHost(
       return 'task'
   }
   if (byPath === 'seed') return 'seed'
+  if (REQUEST_FILE.test(path)) return 'request'
   if (TASK_IMPORT.test(facts.imports)) return 'task'
   if (REQUEST_IMPORT.test(facts.imports)) return 'request'
   if (byPath === 'task') return 'task'

@@ -37,6 +37,14 @@ export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
   )
 }
 
+/** Another function of the file empties the table or makes it anew: a task before this one, as far as a file can tell. */
+export function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
+  return (
+    file.host !== undefined &&
+    file.sql.some((one) => one.fn !== use.fn && clears(one.statement, use.statement.target))
+  )
+}
+
 export function clears(statement: Statement, target: Name | undefined): boolean {
   if (!sameTable(statement.target, target)) return false
   switch (statement.kind) {

@@ -106,7 +106,7 @@ export const dataframeAppend: Rule = {
       const context = file.contextOf(append.call.fn)
       if (['request', 'migration', 'test'].includes(context) || madeSafe(file, host, append)) continue
       const loud = isRerun(context)
-      const staging = isStaging(append, project)
+      const staging = isStaging(append, project) || emptiedElsewhere(file, append)
       yield {
         start: append.start,
         end: append.end,
@@ -117,6 +117,18 @@ export const dataframeAppend: Rule = {
       }
     }
   },
+}
+
+/** The file drops or empties tables in another function, which is usually the task before. */
+function emptiedElsewhere(file: FileFacts, append: AppendCall): boolean {
+  if (/__table__\.drop\(|drop_all\(|create_all\(/.test(file.text)) return true
+  const table = (append.target ?? '').toLowerCase().split('.').at(-1) ?? ''
+  return file.sql.some(
+    (use) =>
+      use.fn !== append.call.fn &&
+      ['delete', 'truncate', 'drop'].includes(use.statement.kind) &&
+      (use.statement.target?.parts.at(-1) === table || use.statement.target?.text.includes('{') === true),
+  )
 }
 
 function isStaging(append: AppendCall, project: ProjectFacts): boolean {

@@ -6,6 +6,7 @@ import {
   checkedBefore,
   claimed,
   clearedBy,
+  clearedElsewhere,
   duplicateIsCaught,
   isLogTable,
   isStagingTable,
@@ -65,6 +66,7 @@ export function repeatedInsert(
     !statement.query.some(
       (token) => token.kind === 'hole' || (token.kind === 'word' && token.value === 'select'),
     )
+  if (clearedElsewhere(file, use)) return { severity: 'warning', confidence: 'low', generatedKey }
   if (isLogTable(statement.target, project) || use.context === 'seed')
     return { severity: 'info', confidence: 'low', generatedKey }
   if (!isRerun(use.context))

@@ -158,15 +158,16 @@ function* inModel(file: FileFacts): Iterable<Report> {
     const name = column.toLowerCase()
     const known = model.columns.get(name)
     if (known?.notNull || !/^\w+$/.test(name)) return false
+    const given = `(?:\\b(?:coalesce|ifnull|nvl|concat|md5|surrogate_key)\\b[^\\n]*|'[^'\\n]*'|\\}\\}'?|\\d)(?:::\\w+)?\\s+as\\s+"?${name}\\b`
     return (
-      !new RegExp(
-        `\\b(?:coalesce|ifnull|nvl|concat|md5|surrogate_key)\\b[^\\n]*\\bas\\s+${name}\\b`,
-        'i',
-      ).test(file.text) && !new RegExp(`\\b${name}\\s+is\\s+not\\s+null`, 'i').test(file.text)
+      !new RegExp(given, 'i').test(file.text) &&
+      !new RegExp(`\\b${name}\\s+is\\s+not\\s+null`, 'i').test(file.text)
     )
   })
-  // Where no column of the model is tested at all, the missing tests say nothing about this one.
-  const tested = [...model.columns.values()].some((column) => column.notNull)
+  // Only where the author tests the other columns of the key and lists this one does a missing test say something.
+  const tested =
+    key.some((column) => model.columns.get(column.toLowerCase())?.notNull) &&
+    open.some((column) => model.columns.has(column.toLowerCase()))
   if (open.length === 0) return
   yield {
     start: model.config.start,

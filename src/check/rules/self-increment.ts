@@ -2,7 +2,8 @@ import { isRerun } from '../context.ts'
 import type { FileFacts, SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
-import { claimed, nameOf } from '../sequence.ts'
+import { claimed, clearedBy, earlierIn, nameOf } from '../sequence.ts'
+import { sameTable } from '../sql/shape.ts'
 import type { Assignment } from '../sql/statement.ts'
 import { isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
@@ -62,23 +63,19 @@ export function growsFromItself({ column, value }: Assignment): boolean {
 }
 
 function operatorNear(value: Tokens): boolean {
-  return (
-    value.some(
-      (token, index) =>
-        index > 0 &&
-        token.kind === 'symbol' &&
-        ['+', '-', '*', '||', '+='].includes(token.value) &&
-        !isWord(value, index - 1, 'interval') &&
-        tokenAt(value, index + 1).kind !== 'symbol',
-    ) ||
-    value.some(
-      (token, index) =>
-        token.kind === 'symbol' &&
-        ['+', '-', '||'].includes(token.value) &&
-        index > 0 &&
-        isSymbol(value, index + 1, '('),
+  return value.some((token, index) => {
+    if (index === 0 || token.kind !== 'symbol' || !['+', '-', '*', '||', '+='].includes(token.value))
+      return false
+    const next = tokenAt(value, index + 1)
+    if (isWord(value, index - 1, 'interval') || (next.kind === 'symbol' && next.value !== '(')) return false
+    // `data - 'key'` and `data || '{"a": 1}'` of jsonb do the same the second time.
+    if (token.value === '-' && next.kind === 'string') return false
+    return !(
+      token.value === '||' &&
+      (next.value.trimStart().startsWith('{') ||
+        isWord(value, index + 1, 'jsonb_build_object', 'hstore', 'to_jsonb'))
     )
-  )
+  })
 }
 
 /** `excluded.n` and `s.n` of a merge are the new row, not the old one. */
@@ -199,6 +196,18 @@ export const selfIncrement: Rule = {
       code: 'import express from "express";\nexport const like = (req, res) => db.query("UPDATE post SET score = score + 1 WHERE id = $1", [req.params.id]);\n',
     },
     {
+      why: 'the same script sets it anew before',
+      path: 'etl/totals.sql',
+      lines: [],
+      code: 'update area set load = t.load from t where t.id = area.id;\nupdate area set load = load + u.load from u where u.id = area.id;\n',
+    },
+    {
+      why: 'a key taken out of a document',
+      path: 'etl/doc.sql',
+      lines: [],
+      code: "update doc set data = data - 'old_key';\nupdate doc set data = data || '{\"seen\": true}';\n",
+    },
+    {
       why: 'applied with a claim in the same transaction',
       path: 'jobs/apply.py',
       lines: [],
@@ -209,7 +218,13 @@ export const selfIncrement: Rule = {
     for (const use of file.sql) {
       if (use.context === 'request' || use.context === 'migration' || use.context === 'test') continue
       const grows = assignmentsOf(use).find((one) => growsFromItself(one))
-      if (grows === undefined || closesBehindItself(use) || claimed(file, use)) continue
+      if (
+        grows === undefined ||
+        closesBehindItself(use) ||
+        claimed(file, use) ||
+        startsAnew(file, use, grows.column)
+      )
+        continue
       yield judge(file, use, grows)
     }
     yield* hostIncrements(file)
@@ -233,6 +248,17 @@ function judge(file: FileFacts, use: SqlUse, { column }: Assignment): Report {
           : 'medium'
       : 'low',
   }
+}
+
+/** An earlier statement of the same run sets the column to a value of its own, or makes the table anew. */
+function startsAnew(file: FileFacts, use: SqlUse, column: string): boolean {
+  if (clearedBy(file, use) !== undefined) return true
+  return earlierIn(file, use.fn, use.order, use.origin).some(
+    ({ statement }) =>
+      statement.kind === 'update' &&
+      sameTable(statement.target, use.statement.target) &&
+      statement.set.some((one) => one.column === column && !growsFromItself(one)),
+  )
 }
 
 /** Prisma's `increment`, MongoDB's `$inc`, Django's `F('n') + 1`. */

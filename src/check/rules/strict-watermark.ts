@@ -8,7 +8,7 @@ import { type WatermarkFilter, watermarkFilters } from './watermark.ts'
 
 /** A number that only grows, one row each: nothing can come late with the same value. */
 const UNIQUE_CURSOR =
-  /(?:^|_)(?:id|seq|sequence|offset|lsn|block|block_number|height|ledger|ledger_sequence|version|rowid|scn|xid|position|nr|no|number)$/i
+  /(?:^|_)(?:id|seq|sequence|offset|lsn|block|block_number|height|ledger|ledger_sequence|version|rowid|checkpoint|slot|epoch|round|scn|xid|position|nr|no|number)$/i
 const DAY_COLUMN =
   /(?:^|_)(?:date|day|dt|ds|week|month|partition|partition_date|logdate|datekey|date_key)$|date$|^_?partitiondate$/i
 
