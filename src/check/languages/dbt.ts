@@ -25,6 +25,8 @@ export interface DbtModel {
   readonly incremental: readonly { readonly start: number; readonly end: number }[]
   readonly columns: ReadonlyMap<string, { readonly notNull: boolean; readonly unique: boolean }>
   readonly hasProperties: boolean
+  /** Columns that a test holds to be unique together; such a test also sees doubled NULL keys. */
+  readonly uniqueCombination: readonly (readonly string[])[]
   readonly snapshot: boolean
 }
 
@@ -125,7 +127,8 @@ function readModelProperties(model: Record<string, unknown>): ModelProperties {
     if (!isRecord(test)) continue
     const [name, options] = Object.entries(test)[0] ?? ['', undefined]
     if (!name.includes('unique_combination_of_columns') || !isRecord(options)) continue
-    const list = options.combination_of_columns
+    const named = isRecord(options.arguments) ? options.arguments : options
+    const list = named.combination_of_columns
     if (Array.isArray(list)) uniqueCombination.push(list.map((column) => String(column).toLowerCase()))
   }
   return { config: isRecord(model.config) ? model.config : {}, columns, uniqueCombination }
@@ -164,6 +167,7 @@ export function readModel(path: string, lexed: LexedSql, projects: readonly DbtP
     incremental: incrementalBlocks(lexed.tags),
     columns: properties?.columns ?? new Map(),
     hasProperties: properties !== undefined && properties.columns.size > 0,
+    uniqueCombination: properties?.uniqueCombination ?? [],
     snapshot: lexed.tags.some((tag) => /^\{%-?\s*snapshot\b/.test(tag.text)),
   }
 }

@@ -165,7 +165,11 @@ function* inModel(file: FileFacts): Iterable<Report> {
     )
   })
   // Only where the author tests the other columns of the key and lists this one does a missing test say something.
+  const watched = model.uniqueCombination.some((columns) =>
+    key.every((column) => columns.includes(column.toLowerCase())),
+  )
   const tested =
+    !watched &&
     key.some((column) => model.columns.get(column.toLowerCase())?.notNull) &&
     open.some((column) => model.columns.has(column.toLowerCase()))
   if (open.length === 0) return

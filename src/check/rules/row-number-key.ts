@@ -132,7 +132,8 @@ export const rowNumberKey: Rule = {
         if (column === undefined || !KEY_ALIAS.test(column)) continue
         const token = tokenAt(query, number.index)
         const start = use.mapped.at(token.start)
-        const loud = isRerun(use.context)
+        // Numbered within a parent, a late row moves only its siblings.
+        const loud = isRerun(use.context) && number.partition.length === 0
         yield {
           start,
           end: start + token.text.length,
