@@ -15,7 +15,7 @@ import {
   tokenAt,
 } from './sql/tokens.ts'
 
-export interface Column {
+interface Column {
   readonly name: string
   readonly notNull: boolean
   /** Filled by the database with a value of its own: serial, identity, auto increment, a random id. */
@@ -23,7 +23,7 @@ export interface Column {
   readonly defaulted: boolean
 }
 
-export interface Key {
+interface Key {
   readonly columns: readonly string[]
   readonly primary: boolean
   readonly nullsNotDistinct: boolean
@@ -32,7 +32,7 @@ export interface Key {
   readonly partial: boolean
 }
 
-export interface Table {
+interface Table {
   readonly name: Name
   readonly path: string
   readonly start: number

@@ -170,7 +170,7 @@ function withSeverity(finding: Finding, config: CheckConfig): Finding {
 }
 
 /** Whether it fails the run: at or above the severity, and sure enough. */
-export function fails(
+function fails(
   finding: Finding,
   { failOn = 'error', strict = false }: Pick<CheckOptions, 'failOn' | 'strict'>,
 ): boolean {

@@ -12,7 +12,37 @@ const EFFECT = {
   different: 'DIFFERENT: two runs over the same rows end differently',
 } as const
 
+/** The JSON document of `stet explain`: `schemas/explain.json`. */
+export interface ExplainDocument {
+  readonly format: 'stet-explain-1'
+  readonly rules: readonly {
+    readonly id: string
+    readonly title: string
+    readonly anomaly: string
+    readonly fix: string
+    readonly page: string
+  }[]
+}
+
+export function explainDocument(id: string | undefined): ExplainDocument {
+  const rules = id === undefined ? RULES : [ruleOf(id)]
+  return {
+    format: 'stet-explain-1',
+    rules: rules.map((rule) => ({
+      id: rule.id,
+      title: rule.title,
+      anomaly: rule.anomaly,
+      fix: rule.fix,
+      page: renderPage(rule),
+    })),
+  }
+}
+
 export function explain(id: string): string {
+  return renderPage(ruleOf(id))
+}
+
+function ruleOf(id: string): Rule {
   const rule = RULES.find((one) => one.id === id)
   if (rule === undefined) {
     const close = RULES.filter(
@@ -22,7 +52,7 @@ export function explain(id: string): string {
       hint: close.length > 0 ? `Did you mean: ${close.join(', ')}` : 'List them: stet explain',
     })
   }
-  return renderPage(rule)
+  return rule
 }
 
 /** One line a rule. */

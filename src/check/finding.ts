@@ -5,7 +5,7 @@ export type Anomaly = 'doubled' | 'lost' | 'touched' | 'moved' | 'gap' | 'differ
  * `unsafe`: a second run changes the result. `window`: the end state heals, but a crash or a reader in between sees a
  * gap. `info`: a hint. Kept apart, because a window called unsafe is what makes people switch a linter off.
  */
-export type FindingClass = 'unsafe' | 'window' | 'info'
+type FindingClass = 'unsafe' | 'window' | 'info'
 
 /** How bad it is, if it is so. */
 export type Severity = 'error' | 'warning' | 'info'

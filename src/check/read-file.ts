@@ -7,12 +7,12 @@ import {
   type RepositoryKind,
 } from './context.ts'
 import type { FileFacts, Language, SqlDialect, SqlUse } from './facts.ts'
-import { type DbtModel, type DbtProject, looksLikeDbt, readModel } from './languages/dbt.ts'
+import { type DbtProject, looksLikeDbt, readModel } from './languages/dbt.ts'
 import type { HostCall, HostFacts, HostFunction, HostText } from './languages/host.ts'
 import { type MappedText, plainMapping } from './languages/mapped-text.ts'
 import type { ShellCommand, ShellFacts } from './languages/shell.ts'
 import { ancestor } from './languages/tree.ts'
-import { type LexedSql, lexSql, type SqlComment, type TemplateTag } from './sql/lexer.ts'
+import { lexSql } from './sql/lexer.ts'
 import { splitStatements } from './sql/shape.ts'
 import type { Statement } from './sql/statement.ts'
 import { commitOf } from './transactions.ts'
@@ -246,8 +246,7 @@ async function readHost(
             : commit.transaction,
         commitsAlone: commit.commitsAlone && !together && !one.inList,
         loop: run?.loop ?? false,
-        order:
-          run === undefined ? one.start : run.start + (one.start - run.start > 0 ? one.start - run.start : 0),
+        order: run === undefined ? one.start : run.start + Math.max(one.start - run.start, 0),
       }),
     )
   }
@@ -435,5 +434,3 @@ function guessDialect(path: string, text: string): SqlDialect {
   for (const [dialect, sign] of DIALECT_SIGNS) if (sign.test(path) || sign.test(sample)) return dialect
   return 'unknown'
 }
-
-export type { DbtModel, LexedSql, SqlComment, TemplateTag }

@@ -13,7 +13,7 @@ export interface Example {
   readonly beside?: Readonly<Record<string, string>>
 }
 
-export interface SafeForm {
+interface SafeForm {
   /** Dialect or framework. */
   readonly for: string
   readonly code: string

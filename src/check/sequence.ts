@@ -4,7 +4,7 @@ import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
 import { ancestor, type SyntaxNode } from './languages/tree.ts'
 import type { Name, Statement } from './sql/statement.ts'
 import { readName, sameTable } from './sql/shape.ts'
-import { findWords, hasWords, isSymbol, isWord, plainText, type Tokens, tokenAt } from './sql/tokens.ts'
+import { findWords, hasWords, isSymbol, isWord, type Tokens, tokenAt } from './sql/tokens.ts'
 
 /** Statements of the same file, and of the same function in a host file, that run before. */
 export function earlierIn(
@@ -18,7 +18,7 @@ export function earlierIn(
   )
 }
 
-export function siblings(file: FileFacts, use: SqlUse): SqlUse[] {
+function siblings(file: FileFacts, use: SqlUse): SqlUse[] {
   return file.sql.filter((one) => one !== use && one.fn === use.fn && one.origin === use.origin)
 }
 
@@ -45,7 +45,7 @@ export function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
   )
 }
 
-export function clears(statement: Statement, target: Name | undefined): boolean {
+function clears(statement: Statement, target: Name | undefined): boolean {
   if (!sameTable(statement.target, target)) return false
   switch (statement.kind) {
     case 'delete':
@@ -211,7 +211,7 @@ export function duplicateIsCaught(host: HostFacts | undefined, node: SyntaxNode 
   )
 }
 
-export function ancestorWithin(
+function ancestorWithin(
   node: SyntaxNode,
   fn: HostFunction | undefined,
   ...types: readonly string[]
@@ -254,12 +254,6 @@ export function isTemporary(file: FileFacts, use: SqlUse): boolean {
       one.statement.temporary &&
       sameTable(one.statement.target, use.statement.target),
   )
-}
-
-/** `where` or `select` that depends on nothing: for messages. */
-export function shortText(tokens: Tokens): string {
-  const all = plainText(tokens)
-  return all.length > 60 ? `${all.slice(0, 57)}...` : all
 }
 
 export function nameOf(name: Name | undefined): string {

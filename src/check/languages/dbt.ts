@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { parse } from 'yaml'
 import type { LexedSql, TemplateTag, Token } from '../sql/lexer.ts'
 
-export interface DbtConfig {
+interface DbtConfig {
   readonly materialized: string | undefined
   /** Columns or expressions; empty if none; undefined if it is set to something that cannot be read here. */
   readonly uniqueKey: readonly string[] | undefined
@@ -38,7 +38,7 @@ export interface DbtProject {
   readonly properties: ReadonlyMap<string, ModelProperties>
 }
 
-export interface ModelProperties {
+interface ModelProperties {
   readonly config: Record<string, unknown>
   readonly columns: ReadonlyMap<string, { notNull: boolean; unique: boolean }>
   readonly uniqueCombination: readonly (readonly string[])[]
@@ -248,7 +248,7 @@ function readConfigCalls(lexed: LexedSql): ConfigCall {
 }
 
 /** `materialized='table', unique_key=['a', 'b']` or the same as a dict. */
-export function readArguments(inside: string): { values: Map<string, unknown>; opaque: boolean } {
+function readArguments(inside: string): { values: Map<string, unknown>; opaque: boolean } {
   const values = new Map<string, unknown>()
   let opaque = false
   const body = inside.trim().replace(/^\{([\s\S]*)\}$/, '$1')

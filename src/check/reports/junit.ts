@@ -9,13 +9,13 @@ export function renderJunit(result: CheckResult): string {
   const failures = result.findings.filter((finding) => isFailure(finding)).length
   const suites = [...byPath].map(([path, findings]) => {
     const cases = findings.map((finding) => {
-      const head = `    <testcase classname="${escape(path)}" name="${escape(`${finding.rule} line ${finding.from.line}`)}"`
+      const head = `    <testcase classname="${escaped(path)}" name="${escaped(`${finding.rule} line ${finding.from.line}`)}"`
       if (finding.suppressed !== undefined)
-        return `${head}><skipped message="${escape(finding.suppressed.reason)}"/></testcase>`
+        return `${head}><skipped message="${escaped(finding.suppressed.reason)}"/></testcase>`
       if (!isFailure(finding)) return `${head}/>`
-      return `${head}><failure type="${escape(finding.severity)}" message="${escape(finding.message)}">${escape(`${path}:${finding.from.line}:${finding.from.column}\n${finding.advice}`)}</failure></testcase>`
+      return `${head}><failure type="${escaped(finding.severity)}" message="${escaped(finding.message)}">${escaped(`${path}:${finding.from.line}:${finding.from.column}\n${finding.advice}`)}</failure></testcase>`
     })
-    return `  <testsuite name="${escape(path)}" tests="${findings.length}" failures="${findings.filter((finding) => isFailure(finding)).length}" errors="0" skipped="${findings.filter((finding) => finding.suppressed !== undefined).length}">\n${cases.join('\n')}\n  </testsuite>`
+    return `  <testsuite name="${escaped(path)}" tests="${findings.length}" failures="${findings.filter((finding) => isFailure(finding)).length}" errors="0" skipped="${findings.filter((finding) => finding.suppressed !== undefined).length}">\n${cases.join('\n')}\n  </testsuite>`
   })
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="stet check" tests="${result.findings.length}" failures="${failures}">\n${suites.join('\n')}${suites.length > 0 ? '\n' : ''}</testsuites>\n`
 }
@@ -24,7 +24,7 @@ function isFailure(finding: Finding): boolean {
   return finding.suppressed === undefined && finding.severity !== 'info'
 }
 
-function escape(text: string): string {
+function escaped(text: string): string {
   return (
     text
       // Control characters are not allowed in XML 1.0, not even escaped.

@@ -3,7 +3,7 @@ import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf } from '../sequence.ts'
 import { sameTable } from '../sql/shape.ts'
-import { areWords, hasWords, isWord } from '../sql/tokens.ts'
+import { areWords, type hasWords, isWord } from '../sql/tokens.ts'
 
 export const ddlNoGuard: Rule = {
   id: 'ddl-no-guard',

@@ -6,7 +6,7 @@ import { isLogTable, leavesOutExisting } from '../sequence.ts'
 import { afterBracket, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** The index of a `max(...)` to which something is added: `max(id) + 1`, `coalesce(max(id), 0) + row_number()`. */
-export function findMaxPlus(tokens: Tokens): number {
+function findMaxPlus(tokens: Tokens): number {
   for (let index = 0; index < tokens.length; index += 1) {
     if (!isWord(tokens, index, 'max') || !isSymbol(tokens, index + 1, '(')) continue
     if (isSymbol(tokens, index - 1, '+') && isNumbering(tokens, index - 2)) return index

@@ -5,7 +5,7 @@ import { nameOf, sourceTables } from '../sequence.ts'
 import { findWords, hasWords, insideBracket, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** Whether the query is shown to have one row a key: distinct, group by, a chosen row number, or one row at all. */
-export function isShownUnique(query: Tokens): boolean {
+function isShownUnique(query: Tokens): boolean {
   if (
     hasWords(query, 'distinct') ||
     hasWords(query, 'group', 'by') ||

@@ -180,7 +180,7 @@ function stampsTheRun(use: SqlUse, column: string, value: Assignment['value']): 
   if (hasClock(value)) return true
   const { columns, query } = use.statement
   const fromRow = value.some((token) => ['excluded', 'values', 'new'].includes(token.value))
-  return fromRow && columns !== undefined && columns.includes(column) && hasClock(query)
+  return fromRow && columns?.includes(column) === true && hasClock(query)
 }
 
 /** PostgreSQL: `where (t.a, t.b) is distinct from (excluded.a, excluded.b)`. */

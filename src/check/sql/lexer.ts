@@ -4,7 +4,7 @@
  * symbol and the next character is tried. Time is linear in the length of the text.
  */
 
-export type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'hole' | 'symbol' | 'meta'
+type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'hole' | 'symbol' | 'meta'
 
 export interface Token {
   readonly kind: TokenKind

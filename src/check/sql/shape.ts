@@ -512,7 +512,7 @@ function readConflict(tokens: Tokens, from: number): Conflict | undefined {
 }
 
 /** `a = x, (b, c) = (y, z), t.d = w`. */
-export function readAssignments(tokens: Tokens): Assignment[] {
+function readAssignments(tokens: Tokens): Assignment[] {
   const found: Assignment[] = []
   for (const part of splitByComma(tokens)) {
     const equals = part.findIndex(

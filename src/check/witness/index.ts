@@ -63,7 +63,7 @@ async function tryRun(
   return false
 }
 
-function valueOf(type: string, row: number): string {
+function filler(type: string, row: number): string {
   return type === 'integer'
     ? String(row)
     : type === 'varchar'
@@ -73,7 +73,7 @@ function valueOf(type: string, row: number): string {
 
 function tableOf(name: string, columns: readonly string[], type: string, filled: boolean): string[] {
   const list = columns.map((column) => `${quote(column)} ${type}`).join(', ')
-  const rows = [1, 2].map((row) => `(${columns.map(() => valueOf(type, row)).join(', ')})`).join(', ')
+  const rows = [1, 2].map((row) => `(${columns.map(() => filler(type, row)).join(', ')})`).join(', ')
   return [
     `create or replace table ${quote(name)} (${list})`,
     ...(filled ? [`insert into ${quote(name)} values ${rows}`] : []),
