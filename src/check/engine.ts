@@ -78,6 +78,7 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     catalogue: catalogue.build(),
     settings: options.settings,
     overridden: overriddenParameters(facts),
+    emptied: emptiedTables(facts),
     incrementalMacros: incrementalMacros(texts),
   }
 
@@ -130,6 +131,23 @@ function locate(path: string, text: string, reports: readonly { rule: Rule; repo
         fingerprint: createHash('sha256').update(`${basis}\n${ordinal}`).digest('hex').slice(0, 20),
       }
     })
+}
+
+function emptiedTables(facts: ReadonlyMap<string, FileFacts>): Map<string, Set<string>> {
+  const emptied = new Map<string, Set<string>>()
+  for (const [path, file] of facts) {
+    for (const { statement } of file.sql) {
+      if (
+        !['delete', 'truncate', 'drop'].includes(statement.kind) ||
+        statement.target === undefined ||
+        statement.target.unknown
+      )
+        continue
+      const name = statement.target.parts.slice(-2).join('.')
+      emptied.set(name, (emptied.get(name) ?? new Set()).add(path))
+    }
+  }
+  return emptied
 }
 
 function incrementalMacros(texts: ReadonlyMap<string, string>): Set<string> {

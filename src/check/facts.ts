@@ -81,6 +81,8 @@ export interface ProjectFacts {
   readonly settings: CheckSettings
   /** Parameters with a default that every caller in the repository overrides: `function/parameter`. */
   readonly overridden: ReadonlySet<string>
+  /** Tables that some file empties or drops, by name, with the files that do. */
+  readonly emptied: ReadonlyMap<string, ReadonlySet<string>>
   /** Macros of the repository that ask is_incremental() themselves. */
   readonly incrementalMacros: ReadonlySet<string>
 }

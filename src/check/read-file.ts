@@ -106,7 +106,8 @@ function usesOf(statements: readonly Statement[], mapped: MappedText, options: U
       fn: options.fn,
       call: options.call,
       command: options.command,
-      order: options.order ?? start,
+      // Statements of one text run at one place, one after the other.
+      order: (options.order ?? start) + statement.start / 1e7,
       transaction: options.transaction,
       commitsAlone: options.commitsAlone ?? false,
       loop: options.loop ?? false,

@@ -155,6 +155,7 @@ function madeSafe(file: FileFacts, host: HostFacts, append: AppendCall): boolean
   const before = host.text.slice(fn?.node.start ?? 0, append.start)
   if (/if_exists\s*=\s*['"]replace['"]|\.mode\(\s*['"]overwrite['"]/.test(before)) return true
   if (/\b(?:delete_|truncate|drop_table|clear_|remove_existing|delete\()\w*/i.test(before)) return true
+  if (/__table__\.drop\(|drop_all\(/.test(before)) return true
   return /\b(?:existing|already|known)\w*\b[\s\S]*(?:isin|not in|difference|merge|anti|drop_duplicates|subtract|filter)|left_anti|~\w+\[?.*\.isin/i.test(
     before,
   )

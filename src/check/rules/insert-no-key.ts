@@ -66,6 +66,10 @@ export function repeatedInsert(
     !statement.query.some(
       (token) => token.kind === 'hole' || (token.kind === 'word' && token.value === 'select'),
     )
+  // A script that another file of the repository makes room for: which of them runs first is not seen.
+  const emptiedBy = project.emptied.get(statement.target.parts.slice(-2).join('.'))
+  if (use.origin === 'file' && emptiedBy !== undefined && [...emptiedBy].some((path) => path !== file.path))
+    return { severity: 'warning', confidence: 'low', generatedKey }
   if (clearedElsewhere(file, use)) return { severity: 'warning', confidence: 'low', generatedKey }
   if (isLogTable(statement.target, project) || use.context === 'seed')
     return { severity: 'info', confidence: 'low', generatedKey }
@@ -150,6 +154,12 @@ export const insertNoKey: Rule = {
       path: 'etl/load.sql',
       lines: [],
       code: "begin;\ndelete from orders_daily\n where day = '2025-02-03';\ninsert into orders_daily select * from stage_orders where day = '2025-02-03';\ncommit;\n",
+    },
+    {
+      why: 'made anew by the same text',
+      path: 'jobs/status.py',
+      lines: [],
+      code: 'import psycopg2\ndef f(cur):\n    cur.execute("""DROP TABLE IF EXISTS s;\n        CREATE TABLE s (m TEXT);\n        INSERT INTO s SELECT m FROM r;""")\n',
     },
     {
       why: 'an anti-join on the target',

@@ -179,6 +179,6 @@ function* inModel(file: FileFacts): Iterable<Report> {
     message: `${open.map((name) => `"${name}"`).join(', ')} of the unique_key may be NULL (no not_null test): such a row meets nothing and is inserted again by each run`,
     class: tested ? 'unsafe' : 'info',
     severity: tested ? 'warning' : 'info',
-    confidence: tested ? 'medium' : 'low',
+    confidence: 'low',
   }
 }
