@@ -44,7 +44,7 @@ const SQL_START =
   /^\s*(?:(?:--[^\n]*\n|\/\*[\s\S]*?\*\/|⟦[^⟧]*⟧)\s*)*(?:insert\s+(?:\w+\s+){0,3}[\w."`⟦[{$]|delete\s+from\b|merge\s+(?:into\b)?|update\s+[\s\S]{1,120}?\bset\b|truncate\s+(?:table\s+)?[\w."`⟦{$]|copy\s+(?:into\s+)?[\w."`⟦{$][\s\S]*\bfrom\b|replace\s+into\b|create\s+[\w\s]{0,40}(?:table|index|view|trigger|function|procedure)\b|alter\s+table\b|drop\s+(?:table|view)\b|begin\s*(?:;|transaction\b|work\b|$)|start\s+transaction\b|commit\s*(?:;|$)|rollback\s*(?:;|$)|load\s+data\b|with\s+[\w"⟦`]+\s*(?:\([^)]*\)\s*)?as\s*(?:(?:not\s+)?materialized\s*)?\(|select\b[\s\S]*\bfrom\b|upsert\s+into\b|declare\b[\s\S]*;)/i
 
 const LOGGERS =
-  /^(?:print|log|info|debug|warning|warn|error|exception|critical|echo|append|ValueError|Exception|Error|RuntimeError|fail|test|it|describe|startswith|includes|endswith|replace|match|search|sub|compile|getLogger|assert\w*|expect|add_argument|help)$/
+  /^(?:writeFile|writeFileSync|write_text|write|print|log|info|debug|warning|warn|error|exception|critical|echo|append|ValueError|Exception|Error|RuntimeError|fail|test|it|describe|startswith|includes|endswith|replace|match|search|sub|compile|getLogger|assert\w*|expect|add_argument|help)$/
 
 export async function readFileFacts(path: string, text: string, options: ReadOptions): Promise<FileFacts> {
   const language = languageOf(path)

@@ -99,3 +99,9 @@ test.each(RULES.map((rule) => [rule.id, rule] as const))(
     )
   },
 )
+
+test('docs/check.md lists every rule', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/check.md'), 'utf8')
+  for (const rule of RULES)
+    expect(page).toContain(`| [${rule.id}](rules/${rule.id}.md) | ${rule.title} | ${rule.anomaly} |`)
+})

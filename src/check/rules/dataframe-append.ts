@@ -105,8 +105,8 @@ export const dataframeAppend: Rule = {
       if (append.kind !== 'frame') continue
       const context = file.contextOf(append.call.fn)
       if (['request', 'migration', 'test'].includes(context) || madeSafe(file, host, append)) continue
-      const loud = isRerun(context)
-      const staging = isStaging(append, project) || emptiedElsewhere(file, append)
+      const loud = isRerun(context) && !emptiedElsewhere(file, append)
+      const staging = isStaging(append, project)
       yield {
         start: append.start,
         end: append.end,

@@ -99,7 +99,8 @@ export const ormCreateInLoad: Rule = {
         emptiedBefore(call, host, file)
       )
         continue
-      const loud = found === 'helper' ? context !== 'request' : context === 'task'
+      const remade = /__table__\.drop\(|drop_all\(|\.delete\(\)|deleteMany\(/.test(host.text)
+      const loud = found === 'helper' ? context !== 'request' : context === 'task' && !remade
       yield {
         start: call.start,
         end: call.end,
