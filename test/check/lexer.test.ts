@@ -101,16 +101,20 @@ test('every word and number of plain SQL is in some token', () => {
 })
 
 test.each(PIECES.map((piece) => [piece]))('time is linear for a text of many %j', (piece) => {
+  // The best of some tries: other processes share the machine.
   const measure = (times: number): number => {
     const text = `${piece} `.repeat(times)
-    const started = performance.now()
-    splitStatements(lexSql(text))
-    return performance.now() - started
+    const tries = Array.from({ length: 4 }, () => {
+      const started = performance.now()
+      splitStatements(lexSql(text))
+      return performance.now() - started
+    })
+    return Math.min(...tries)
   }
   measure(1000)
-  // 30 times the text may take 30 times as long and some; a quadratic step would take 900 times.
-  const small = Math.max(measure(2000), 2)
-  expect(measure(60_000)).toBeLessThan(small * 250)
+  // 15 times the text may take 15 times as long and some; a quadratic step would take 225 times.
+  const small = Math.max(measure(2000), 1)
+  expect(measure(30_000)).toBeLessThan(small * 120)
 })
 
 test('template holes are tokens of their own', () => {

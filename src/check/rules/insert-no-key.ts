@@ -162,6 +162,12 @@ export const insertNoKey: Rule = {
       code: 'import psycopg2\ndef f(cur):\n    cur.execute("""DROP TABLE IF EXISTS s;\n        CREATE TABLE s (m TEXT);\n        INSERT INTO s SELECT m FROM r;""")\n',
     },
     {
+      why: 'asked for before, in Transact-SQL',
+      path: 'etl/t.sql',
+      lines: [],
+      code: 'IF NOT EXISTS (SELECT 1 FROM dbo.x WHERE id = 1)\nBEGIN\n  INSERT INTO dbo.x (id) VALUES (1);\nEND\n',
+    },
+    {
       why: 'an anti-join on the target',
       path: 'etl/load.sql',
       lines: [],

@@ -40,6 +40,12 @@ export const ormCreateInLoad: Rule = {
       lines: [4],
       code: 'from celery import shared_task\n@shared_task\ndef load(rows):\n    Order.objects.bulk_create([Order(**r) for r in rows])\n',
     },
+    {
+      why: 'the delete is of another model',
+      path: 'jobs/w.ts',
+      lines: [5],
+      code: 'import { Worker } from "bullmq";\nnew Worker("q", async (job) => {\n  await prisma.order.deleteMany({ where: { day: job.data.day } });\n  await prisma.order.createMany({ data: job.data.rows });\n  await prisma.event.createMany({ data: job.data.events });\n});\n',
+    },
   ],
   fine: [
     {
@@ -128,7 +134,16 @@ function createsRows(call: HostCall, host: HostFacts): 'helper' | 'orm' | undefi
 
 function emptiedBefore(call: HostCall, host: HostFacts, file: FileFacts): boolean {
   const before = host.text.slice(call.fn?.node.start ?? 0, call.start)
-  if (/\.(?:delete|deleteMany|destroy|truncate|delete_many|drop_collection)\s*\(/.test(before)) return true
+  // `Order.objects` and `prisma.order` name the model; a session does not, so any delete counts there.
+  const model = /^(?:session|self\.session|db\.session|helpers|pgp\.helpers)$/.test(call.receiver)
+    ? ''
+    : call.receiver.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  if (
+    new RegExp(
+      `${model}[^;]{0,120}?\\.(?:delete|deleteMany|destroy|truncate|delete_many|drop_collection)\\s*\\(`,
+    ).test(before)
+  )
+    return true
   if (
     ancestor(call.node, 'if_statement') !== undefined &&
     /exists\(|\.first\(\)|findFirst|findUnique|not in|!existing/i.test(before)

@@ -76,6 +76,12 @@ function startsAnother(current: readonly Token[], token: Token): boolean {
   if (WITHOUT_SPLIT.has(first.value)) return false
   if (before.kind === 'symbol' && before.value !== ')' && before.value !== ']') return false
   if (before.kind === 'word' && CLAUSE_BEFORE_HEAD.has(before.value)) return false
+  // `if not exists (...) begin insert` belongs together up to its first statement.
+  if (
+    isWord(current, 0, 'if') &&
+    !current.some((part) => part.depth === first.depth && HEADS.has(part.value))
+  )
+    return false
   // `with x as (...)` and `explain` lead up to their statement.
   if (isWord(current, 0, 'with'))
     return current.some((part) => part.depth === first.depth && HEADS.has(part.value))
@@ -113,7 +119,11 @@ function recognise(tokens: readonly Token[]): Statement[] {
       (_, index) =>
         index > 0 && isWord(rest, index, 'begin', 'then', 'as') && HEADS.has(tokenAt(rest, index + 1).value),
     )
-    if (body > 0) return [shape(rest.slice(body + 1))]
+    // `if not exists (select ...) begin insert ...`: the statement runs once by itself.
+    const asked =
+      body > 0 && rest.slice(0, body).some((token) => token.kind === 'word' && token.value === 'exists')
+    if (body > 0 && !asked) return [shape(rest.slice(body + 1))]
+    if (asked) return [{ ...shape(rest), kind: 'other' }]
   }
   return [shape(rest)]
 }
