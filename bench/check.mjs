@@ -26,7 +26,9 @@ try {
   const used = process.cpuUsage()
   const cpu = (used.user + used.system) / 1e6
   const memory = Math.round(process.resourceUsage().maxRSS / 1024)
-  process.stdout.write(`${files} files, ${(bytes / 1e6).toFixed(1)} MB, ${findings.length} findings: ${seconds.toFixed(2)} s (${cpu.toFixed(2)} s of processor time), ${memory} MB\n`)
+  process.stdout.write(
+    `${files} files, ${(bytes / 1e6).toFixed(1)} MB, ${findings.length} findings: ${seconds.toFixed(2)} s (${cpu.toFixed(2)} s of processor time), ${memory} MB\n`,
+  )
 
   const single = join(root, 'single')
   mkdirSync(single)
@@ -35,16 +37,23 @@ try {
   const program = `import { check } from ${JSON.stringify(new URL('../dist/check/command.js', import.meta.url).href)}; await check({ root: ${JSON.stringify(single)} })`
   const bare = best(['-e', '0'])
   const cold = best(['--input-type=module', '-e', program])
-  process.stdout.write(`cold start for one SQL file: ${Math.round(cold)} ms, ${Math.round(cold - bare)} ms over bare Node\n`)
+  process.stdout.write(
+    `cold start for one SQL file: ${Math.round(cold)} ms, ${Math.round(cold - bare)} ms over bare Node\n`,
+  )
 } finally {
   rmSync(root, { recursive: true, force: true })
 }
 
 /** Some 220 characters of a language that mean nothing to any rule. */
 function fillerFor(path) {
-  if (path.endsWith('.py')) return `\ndef helper(rows, limit=10):\n    """Takes the first rows of a list."""\n    chosen = [row for row in rows if row.amount > limit and row.state in ("open", "paid")]\n    return sorted(chosen, key=lambda row: (row.day, row.number))[:limit]\n`
-  if (/\.[jt]s$/.test(path)) return `\nfunction helper(rows, limit = 10) {\n  const chosen = rows.filter((row) => row.amount > limit && ["open", "paid"].includes(row.state));\n  return chosen.map((row) => ({ ...row, total: row.amount * 2 })).slice(0, limit);\n}\n`
-  if (path.endsWith('.sh')) return `\nif [ -f "$FILE" ]; then\n  echo "reading $FILE"\n  wc -l "$FILE" | awk '{ print $1 }'\nfi\n`.repeat(2)
+  if (path.endsWith('.py'))
+    return `\ndef helper(rows, limit=10):\n    """Takes the first rows of a list."""\n    chosen = [row for row in rows if row.amount > limit and row.state in ("open", "paid")]\n    return sorted(chosen, key=lambda row: (row.day, row.number))[:limit]\n`
+  if (/\.[jt]s$/.test(path))
+    return `\nfunction helper(rows, limit = 10) {\n  const chosen = rows.filter((row) => row.amount > limit && ["open", "paid"].includes(row.state));\n  return chosen.map((row) => ({ ...row, total: row.amount * 2 })).slice(0, limit);\n}\n`
+  if (path.endsWith('.sh'))
+    return `\nif [ -f "$FILE" ]; then\n  echo "reading $FILE"\n  wc -l "$FILE" | awk '{ print $1 }'\nfi\n`.repeat(
+      2,
+    )
   return `\nselect o.order_no, o.day, sum(l.amount) as amount, count(*) as lines\n  from orders as o\n  join lines as l on l.order_no = o.order_no\n where o.day between '2025-01-01' and '2025-02-01'\n group by o.order_no, o.day;\n`
 }
 

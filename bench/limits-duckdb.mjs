@@ -21,13 +21,13 @@ async function timed(file, statements) {
 
 /** `read_csv` into a table of a file: unchecked, no duplicates looked for. */
 export async function duckdbLimit(file, csv) {
-  return await timed(file, [`create or replace table orders as select * from ${read(csv)}`])
+  return timed(file, [`create or replace table orders as select * from ${read(csv)}`])
 }
 
 /** Primary key, newest row of each key, and a guarded `on conflict` over all rows. */
 export async function duckdbTextbook(file, csv) {
   const names = ['customer_id', 'amount', 'status', 'created_at', 'event_date', 'note', 'load_seq']
-  return await timed(file, [
+  return timed(file, [
     `create table if not exists orders (order_ref varchar primary key, customer_id bigint, amount decimal(12, 2), status varchar,
        created_at timestamptz, event_date date, note varchar, load_seq bigint)`,
     `insert into orders

@@ -65,7 +65,7 @@ export async function openPostgres() {
       return seconds
     },
     textbook: async (file) =>
-      await timed(async () => {
+      timed(async () => {
         await query(`create table if not exists bench_textbook (${COLUMNS}, primary key (order_ref))`)
         await query(`create temp table bench_stage (${COLUMNS})`)
         await copy('bench_stage', file)

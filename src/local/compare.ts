@@ -26,10 +26,10 @@ export async function compare(
   contract: Contract,
   strategy: WriteStrategy['strategy'],
 ): Promise<Comparison> {
-  if (scope === null || scope.rows === 0) return await everythingIsNew(local, landed, contract)
+  if (scope === null || scope.rows === 0) return everythingIsNew(local, landed, contract)
   return contract.columns.some((column) => column.key)
-    ? await compareByKey(local, landed, scope, contract, strategy)
-    : await compareAsMultiset(local, landed, scope, contract)
+    ? compareByKey(local, landed, scope, contract, strategy)
+    : compareAsMultiset(local, landed, scope, contract)
 }
 
 async function everythingIsNew(

@@ -111,7 +111,7 @@ async function landPart(
   const insert = (select: string) =>
     local.run(`insert into ${table} ${landingSql(select, columns, rules, index)}`)
   const wanted = names(columns)
-  if (part.selectByOneThread === undefined) return await insert(part.select(wanted))
+  if (part.selectByOneThread === undefined) return insert(part.select(wanted))
   const complete = await insert(part.select(wanted)).then(
     async () => (await local.count(`select count(*) from ${table} where part = ${index}`)) === part.records,
     // An error of a reader that begins in the wrong place says nothing of the file.

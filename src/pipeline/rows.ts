@@ -48,7 +48,7 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
     await context.prepare(settled)
     const landed = await landAll(context, settled, source.parts)
     await source.verify()
-    return await finish(context, landed, {
+    return finish(context, landed, {
       read: landed.read,
       filtered: 0,
       added: 0,
@@ -61,7 +61,7 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
   const settled = contract(typesAfter(pipeline, sourceTypes, transformed.names, table))
   await context.prepare(settled)
   const landed = await landAll(context, settled, [transformed.part])
-  return await finish(
+  return finish(
     context,
     { ...landed, rejected: landed.rejected + raw.rejected, rejects: [...raw.rejects, ...landed.rejects] },
     {

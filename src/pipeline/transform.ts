@@ -30,8 +30,8 @@ export async function applyTransform(
   signal: AbortSignal,
 ): Promise<Transformed> {
   return 'sql' in transform
-    ? await transformBySql(local, transform.sql, landed, contract)
-    : await transformByRow(local, transform.row, namesAfter(transform, contract), landed, contract, signal)
+    ? transformBySql(local, transform.sql, landed, contract)
+    : transformByRow(local, transform.row, namesAfter(transform, contract), landed, contract, signal)
 }
 
 function namesAfter(transform: Transform, contract: Contract): readonly string[] {
@@ -134,7 +134,7 @@ async function transformByRow(
       const row: Record<string, TransformValue> = {}
       for (let position = 0; position < contract.columns.length; position++) {
         const name = contract.columns[position]?.name
-        if (name !== undefined) row[name] = valueOf(values[position]?.[index] ?? null)
+        if (name !== undefined) row[name] = transformValue(values[position]?.[index] ?? null)
       }
       const answer = callUser(change, row)
       if (answer === null || answer === undefined) {
@@ -172,7 +172,7 @@ function valueSql(column: ContractColumn): string {
   return isNative(column) ? column.id : `'${LEAD}' || ${column.id}::varchar`
 }
 
-function valueOf(value: unknown): TransformValue {
+function transformValue(value: unknown): TransformValue {
   return typeof value === 'string' ? value.slice(LEAD.length) : (value as TransformValue)
 }
 

@@ -433,7 +433,7 @@ function checksOfOthers(check: Check): void {
 function interfering(place: Place, act: () => Promise<void>): Target {
   return withApply(place.target, async (session, contract, difference) => {
     await act()
-    return await session.apply(contract, difference)
+    return session.apply(contract, difference)
   })
 }
 
@@ -445,7 +445,7 @@ function breakingMidway(place: Place): Target {
       create view ${table} as
       select * from ${difference.table}
        where case when c0 = 'k4990' then error('the source has died') else true end`)
-    return await session.apply(contract, { ...difference, table })
+    return session.apply(contract, { ...difference, table })
   })
 }
 
@@ -576,7 +576,7 @@ async function load(
   write: WriteStrategy = UPSERT,
   options: RunOptions = {},
 ): Promise<RunResult> {
-  return await run(pipelineOf(place.target, { table: 't', columns: COLUMNS, rows, write }), options)
+  return run(pipelineOf(place.target, { table: 't', columns: COLUMNS, rows, write }), options)
 }
 
 function expectCounts(result: RunResult, wanted: Partial<RunCounts>): void {

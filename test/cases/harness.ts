@@ -40,7 +40,7 @@ export function caseFolder(name: string): string {
 }
 
 export async function caseText(name: string, file: string): Promise<string> {
-  return await readFile(`${caseFolder(name)}/${file}`, 'utf8')
+  return readFile(`${caseFolder(name)}/${file}`, 'utf8')
 }
 
 export interface CaseLoad {
@@ -74,7 +74,7 @@ export function casePipeline({
 
 /** Loads one file of a case. */
 export async function loadCase(load: CaseLoad, options: RunOptions = {}): Promise<RunResult> {
-  return await run(casePipeline(load), { cwd: load.folder, ...options })
+  return run(casePipeline(load), { cwd: load.folder, ...options })
 }
 
 /** Inserted/updated/unchanged, as the cases write it. */

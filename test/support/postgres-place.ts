@@ -68,7 +68,7 @@ const IMPATIENT = { lockTimeoutMs: 5_000, leaseTimeoutMs: 2_000 }
 
 async function proxyTo(url: string): Promise<WireProxy> {
   const { hostname, port, pathname } = new URL(url)
-  return await startProxy({ upstream: { host: hostname, port: Number(port) }, database: pathname.slice(1) })
+  return startProxy({ upstream: { host: hostname, port: Number(port) }, database: pathname.slice(1) })
 }
 
 async function countUnits(place: Place, attempt: Attempt): Promise<number> {

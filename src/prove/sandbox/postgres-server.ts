@@ -159,7 +159,7 @@ async function sweepLeftovers(): Promise<void> {
 }
 
 async function isAlive(pid: number): Promise<boolean> {
-  return await access(`/proc/${pid}`, constants.F_OK).then(
+  return access(`/proc/${pid}`, constants.F_OK).then(
     () => true,
     () => false,
   )

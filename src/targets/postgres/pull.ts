@@ -79,7 +79,7 @@ async function readFile(
 function readSqlOf(table: string, file: string, columns: readonly PulledColumn[], limits: string): string {
   const fields = [['lead', 'VARCHAR'], ...columns.map(({ id, readAs }) => [id, readAs])]
   const types = fields.map(([id, type]) => `'${id}': ${quoteLiteral(type ?? '')}`)
-  const values = columns.map((column) => `${valueOf(column)} as ${column.id}`)
+  const values = columns.map((column) => `${unescaped(column)} as ${column.id}`)
   const flags = columns
     .filter(({ unheld }) => unheld !== null)
     .map(({ id, unheld }) => `${unheld} as unheld_${id}`)
@@ -93,7 +93,7 @@ function readSqlOf(table: string, file: string, columns: readonly PulledColumn[]
 }
 
 /** A value as it was before COPY escaped it; only text can hold what is escaped. */
-function valueOf({ id, readAs, value }: PulledColumn): string {
+function unescaped({ id, readAs, value }: PulledColumn): string {
   return readAs === 'VARCHAR' && value === id ? unescapedSql(id) : value
 }
 
