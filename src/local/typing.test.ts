@@ -169,6 +169,7 @@ describe('reading (G9)', () => {
     ['numeric(5,-2)', '12345', 'would be rounded: numeric(5,-2) keeps multiples of 100'],
     ['double precision', '1e400', 'is out of range of double precision'],
     ['double precision', '1e-400', 'is too close to 0 for double precision, which would make it 0'],
+    ['double precision', '-nan', 'is not a number'],
     ['real', '1e39', 'is out of range of real'],
     ['date', '2024-02-30', 'is no day of the calendar'],
     ['date', '20240229', 'is not a date; write it as YYYY-MM-DD'],
