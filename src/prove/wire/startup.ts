@@ -2,10 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { selfSigned } from './self-signed.ts'
 
-export interface Upstream {
-  readonly host: string
-  readonly port: number
-}
+/** Where the server listens: on a port, or on a socket in the file system. */
+export type Upstream = { readonly host: string; readonly port: number } | { readonly path: string }
 
 export interface Startup {
   /** The client's side, decrypted where it wanted TLS. */
