@@ -58,7 +58,7 @@ export async function startCluster(binaries: PostgresBinaries, fence: Fence): Pr
   try {
     const admin = await open('postgres')
     const [found] = await admin.query("select current_setting('server_version_num') as version")
-    const version = Math.floor(Number(found?.['version']) / 10_000)
+    const version = Math.floor(Number(found?.version) / 10_000)
     return cluster(admin, version, {
       socketFolder,
       port,
@@ -86,7 +86,7 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
       "select count(*) as n from pg_stat_activity where datname = $1 and backend_type = 'client backend'",
       [database],
     )
-    return Number(row?.['n'])
+    return Number(row?.n)
   }
 
   const settle = async (database: string) => {
@@ -102,7 +102,7 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
   const copyStrategy = async (template: string) => {
     if (version < 15) return ''
     const [row] = await admin.query('select pg_database_size($1) as bytes', [template])
-    return Number(row?.['bytes']) > COPY_FILES_ABOVE_BYTES ? 'strategy file_copy' : 'strategy wal_log'
+    return Number(row?.bytes) > COPY_FILES_ABOVE_BYTES ? 'strategy file_copy' : 'strategy wal_log'
   }
 
   return {
@@ -128,14 +128,14 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
     },
     async nextTransaction() {
       const [row] = await admin.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
-      return BigInt(row?.['next'] ?? 0)
+      return BigInt(row?.next ?? 0)
     },
     async waiters(database) {
       const [row] = await admin.query(
         "select count(*) as n from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'",
         [database],
       )
-      return Number(row?.['n'])
+      return Number(row?.n)
     },
     [Symbol.asyncDispose]: async () => {
       await admin[Symbol.asyncDispose]()
@@ -157,10 +157,13 @@ async function connect(socketFolder: string, port: number, database: string): Pr
   })
   client.on('error', () => undefined)
   await client.connect()
+  // Trials side by side share a session; a client takes one query at a time.
+  let last: Promise<unknown> = Promise.resolve()
   return {
     query: async (sql, values = []) => {
-      const { rows } = await client.query<Row>(sql, [...values])
-      return rows
+      const result = last.then(() => client.query<Row>(sql, [...values]))
+      last = result.catch(() => undefined)
+      return (await result).rows
     },
     [Symbol.asyncDispose]: () => client.end(),
   }

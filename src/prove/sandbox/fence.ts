@@ -61,7 +61,7 @@ export async function openFence(): Promise<Fence | { readonly refused: string }>
   const raiseLoopback = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
   const holder = spawn('unshare', [...namespaces, ...raiseLoopback, process.execPath, '-e', HOLDER], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env.PATH },
   })
   const refusal = await firstAnswer(holder)
   if (refusal !== null) return { refused: refusal }

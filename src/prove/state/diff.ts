@@ -100,11 +100,11 @@ select key & ${BUCKETS - 1} as bucket, count(*) as rows, sum(row) as sum
   from ${hashed}
  group by 1`
   const sums = new Map<string, string>()
-  for (const row of await clean.query(sql)) sums.set(row['bucket'] ?? '', `${row['rows']} ${row['sum']}`)
+  for (const row of await clean.query(sql)) sums.set(row.bucket ?? '', `${row.rows} ${row.sum}`)
   const differing: string[] = []
   for (const row of await here.query(sql)) {
-    const bucket = row['bucket'] ?? ''
-    if (sums.get(bucket) !== `${row['rows']} ${row['sum']}`) differing.push(bucket)
+    const bucket = row.bucket ?? ''
+    if (sums.get(bucket) !== `${row.rows} ${row.sum}`) differing.push(bucket)
     sums.delete(bucket)
   }
   return [...differing, ...sums.keys()]

@@ -49,9 +49,9 @@ select count(*) as rows,
        ${names.map((name) => `, concat_ws(':', count(${name}), sum(${name})) as ${name}`).join('')}
   from (select ${hashes.join(', ')} from only ${table.reference}) as hashed`)
   return {
-    rows: Number(row?.['rows']),
-    full: row?.['full_hash'] ?? '',
-    content: row?.['content_hash'] ?? '',
+    rows: Number(row?.rows),
+    full: row?.full_hash ?? '',
+    content: row?.content_hash ?? '',
     columns: new Map(counting.map(({ name }, n) => [name, row?.[`h${n}`] ?? ''])),
   }
 }
@@ -102,8 +102,8 @@ export async function touchedRows(
       `select count(*) filter (where age(xmin) <= $1) as rows, count(*) as total from only ${table.reference}`,
       [transactions],
     )
-    const rows = Number(row?.['rows'])
-    if (rows > 0) touched.push({ table: table.name, rows, of: Number(row?.['total']) })
+    const rows = Number(row?.rows)
+    if (rows > 0) touched.push({ table: table.name, rows, of: Number(row?.total) })
   }
   return touched
 }

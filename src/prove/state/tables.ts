@@ -41,19 +41,19 @@ select n.nspname as schema,
 export async function listTables(session: Session): Promise<readonly TableShape[]> {
   const tables: (TableShape & { readonly columns: ColumnShape[] })[] = []
   for (const row of await session.query(TABLES)) {
-    const name = row['schema'] === 'public' ? row['name'] : `${row['schema']}.${row['name']}`
-    const reference = row['reference'] ?? ''
+    const name = row.schema === 'public' ? row.name : `${row.schema}.${row.name}`
+    const reference = row.reference ?? ''
     let table = tables.at(-1)
     if (table?.reference !== reference) {
       table = { name: name ?? '', reference, columns: [] }
       tables.push(table)
     }
-    if (row['column'] === null || row['column'] === undefined) continue
+    if (row.column === null || row.column === undefined) continue
     table.columns.push({
-      name: row['column'],
-      type: row['type'] ?? '',
-      isKey: row['is_key'] === 't',
-      isGenerated: row['is_generated'] === 't',
+      name: row.column,
+      type: row.type ?? '',
+      isKey: row.is_key === 't',
+      isGenerated: row.is_generated === 't',
     })
   }
   return tables
@@ -105,8 +105,8 @@ select nspname as name
 export async function listDefinitions(session: Session): Promise<readonly string[]> {
   const schemas = await session.query(SCHEMAS)
   // node-postgres writes an array as PostgreSQL reads it.
-  const rows = await session.query(DEFINITIONS, [schemas.map((row) => row['name'])])
-  return rows.map((row) => row['line'] ?? '').sort()
+  const rows = await session.query(DEFINITIONS, [schemas.map((row) => row.name)])
+  return rows.map((row) => row.line ?? '').sort()
 }
 
 const SEQUENCES = `
@@ -116,5 +116,5 @@ select format('%I.%I', schemaname, sequencename) as name, last_value as value
 
 export async function listSequences(session: Session): Promise<readonly string[]> {
   const rows = await session.query(SEQUENCES)
-  return rows.map((row) => `${row['name']} ${row['value']}`)
+  return rows.map((row) => `${row.name} ${row.value}`)
 }
