@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type ProveOptions, type Proof, prove } from '../../src/prove/prove.ts'
+import { type Proof, type ProveOptions, prove } from '../../src/prove/prove.ts'
 import { type Fence, openFence, openGround } from '../../src/prove/sandbox/fence.ts'
 import { findPrograms } from '../../src/prove/sandbox/programs.ts'
 import { DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
@@ -13,10 +13,13 @@ export async function testFence(): Promise<Fence> {
   return 'refused' in fence ? openGround() : fence
 }
 
-export const pythonLacks = (module: string): boolean => spawnSync('python', ['-c', `import ${module}`]).status !== 0
+export const pythonLacks = (module: string): boolean =>
+  spawnSync('python', ['-c', `import ${module}`]).status !== 0
 export const hasPsql = spawnSync('psql', ['--version']).status === 0
 
-export async function proveIt(options: Partial<ProveOptions> & Pick<ProveOptions, 'command' | 'workFolder'>): Promise<Proof> {
+export async function proveIt(
+  options: Partial<ProveOptions> & Pick<ProveOptions, 'command' | 'workFolder'>,
+): Promise<Proof> {
   await using fence = await testFence()
   return await prove({
     filling: { kind: 'empty' },

@@ -3,6 +3,7 @@ import type { Server as NetServer, Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { StetError } from '../../errors.ts'
 import { deferred } from '../wire/deferred.ts'
+import { reset } from '../wire/reset.ts'
 
 /** A request that asks for a change. */
 export interface MutatingRequest {
@@ -114,7 +115,7 @@ export function startRecorder({ server, ledger, replies, onRequest }: RecorderOp
     const stop = async () => {
       strike?.fire()
       if (strike !== undefined && 'hold' in strike.fault) await strike.released
-      else incoming.socket.resetAndDestroy()
+      else reset(incoming.socket)
     }
     if (when === 'before') await stop()
     if (incoming.socket.destroyed) return

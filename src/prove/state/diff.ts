@@ -174,7 +174,15 @@ select distinct on (1) ${rowHash} as "stet row", ${textColumns(columns)}
       found.set(hash ?? '', { values, ...(wanted.get(hash ?? '') ?? { clean: 0, here: 0 }) })
     }
   }
-  return [...found.values()].slice(0, EXAMPLES)
+  return [...found.values()].sort(byValues).slice(0, EXAMPLES)
+}
+
+const inReadersOrder = new Intl.Collator('en', { numeric: true })
+
+/** Hashes come in no order that a reader could follow. */
+function byValues(one: RowExample, other: RowExample): number {
+  const text = ({ values }: RowExample) => Object.values(values).join(' ')
+  return inReadersOrder.compare(text(one), text(other))
 }
 
 async function readChanges(

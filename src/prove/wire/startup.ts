@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { reset } from './reset.ts'
 import { selfSigned } from './self-signed.ts'
 
 /** Where the server listens: on a port, or on a socket in the file system. */
@@ -68,7 +69,7 @@ function encrypted(socket: Socket, early: Buffer, alpn?: string[]): Socket {
   const secure = new TLSSocket(socket, options)
   // Node resets the TCP connection below only when asked to itself.
   secure.resetAndDestroy = () => {
-    socket.resetAndDestroy()
+    reset(socket)
     return secure.destroy()
   }
   return secure
