@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
 import type { LocalConnection } from '../model/local.ts'
+import { registerFunctions } from './functions.ts'
 
 export interface LocalEngineOptions {
   /** Where the engine spills; a folder of its own is made below. Default: the system's temporary folder. */
@@ -54,6 +55,7 @@ export async function openLocalEngine(options: LocalEngineOptions = {}): Promise
     }
   }
   const main = await connect()
+  registerFunctions(main)
   return {
     ...main,
     [Symbol.asyncDispose]: async () => {
@@ -69,9 +71,19 @@ async function rowsOf(duckdb: DuckDBConnection, sql: string): Promise<Record<str
   return reader.getRowObjects()
 }
 
-/** Interrupts the connection's running statement when the signal fires; undo with the returned function. */
+/** An interrupt that comes between two statements, or while one is about to start, is lost; so it is repeated. */
+const INTERRUPT_EVERY_MS = 20
+
+/** Interrupts the connection's running statement, and any further one, once the signal fires; undo with the returned function. */
 export function interruptOnAbort(connection: LocalConnection, signal: AbortSignal): () => void {
-  const interrupt = () => connection.duckdb.interrupt()
+  let repeated: NodeJS.Timeout | undefined
+  const interrupt = () => {
+    connection.duckdb.interrupt()
+    repeated ??= setInterval(interrupt, INTERRUPT_EVERY_MS)
+  }
   signal.addEventListener('abort', interrupt, { once: true })
-  return () => signal.removeEventListener('abort', interrupt)
+  return () => {
+    signal.removeEventListener('abort', interrupt)
+    clearInterval(repeated)
+  }
 }

@@ -7,3 +7,11 @@ export function quoteIdentifier(name: string): string {
 export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
+
+/**
+ * The path of one file for DuckDB's readers, which take `*`, `?` and `[` in it for a pattern and then read other files
+ * beside it, or in its stead: `orders[1].csv` is what a browser calls a second download.
+ */
+export function quotePath(path: string): string {
+  return quoteLiteral(path.replace(/[[?*]/g, '[$&]'))
+}

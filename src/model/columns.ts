@@ -52,7 +52,20 @@ export interface ContractColumn {
   readonly asText: boolean
 }
 
+/** Names of the target's columns that Stet itself keeps in this run; null where it keeps none. */
+export interface KeptColumns {
+  /** When Stet last really changed the row, by the server's clock. */
+  readonly updatedAt: string | null
+  /** `docs/content-hash.md`, for consumers. */
+  readonly contentHash: string | null
+}
+
 /** The columns of a run, in order, agreed on before anything is landed. */
 export interface Contract {
   readonly columns: readonly ContractColumn[]
+  /**
+   * What to keep, resolved: on a table that a run creates, the pipeline's names or the defaults; on an existing one the
+   * columns that the pipeline names or that {@link TargetColumn.kept} marks. The only thing a target goes by.
+   */
+  readonly keep: KeptColumns
 }

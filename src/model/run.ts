@@ -42,7 +42,6 @@ export interface RunStart {
   readonly slice: string
   readonly strategy: WriteStrategy['strategy']
   readonly truth: Truth
-  readonly files: readonly SourceFile[]
   /** `host:pid`, so that a message can name who holds a lease. */
   readonly holder: string
   readonly stetVersion: string
@@ -67,6 +66,7 @@ export interface RunLogEntry extends RunStart {
   readonly finishedAt: string | null
   readonly durationMs: number | null
   readonly counts: RunCounts | null
+  readonly files: readonly SourceFile[]
   readonly rejects: readonly Reject[]
   readonly error: { readonly code: string; readonly message: string } | null
 }

@@ -44,6 +44,8 @@ export interface OpenSource extends AsyncDisposable {
   readonly fields: readonly SourceField[]
   readonly files: readonly SourceFile[]
   readonly parts: readonly SourcePart[]
+  /** Sentences for people: a delimiter that was chosen, columns that were found. */
+  readonly notices?: readonly string[] | undefined
   /** Called when every part has been landed. Throws `STET_SOURCE_CHANGED` when a file is not what it was. */
   verify(): Promise<void>
 }
@@ -51,6 +53,11 @@ export interface OpenSource extends AsyncDisposable {
 /** One relation of a source: usually a file. May be selected from more than once, with the same rows in the same order. */
 export interface SourcePart {
   readonly file: SourceFile | null
+  /**
+   * How many records the part holds by the source's own count, rejects included, where it counts apart from DuckDB.
+   * Rows and rejects must come to as many (G9): a reader that stops early does not always say so.
+   */
+  readonly records?: number | undefined
   /**
    * A DuckDB `select` that gives each of the wanted fields as VARCHAR, named `c0`, `c1`, … in the order wanted.
    * A null (not an empty string) is SQL NULL. Every field of the part is checked, also the ones not wanted.

@@ -1,7 +1,7 @@
-import type { ColumnType, Contract, ContractColumn } from './columns.ts'
+import type { ColumnType, Contract, ContractColumn, KeptColumns } from './columns.ts'
 import type { LocalConnection } from './local.ts'
 import type { RunLog, RunRecord, RunStart } from './run.ts'
-import type { KeepColumns, WriteStrategy } from './write.ts'
+import type { WriteStrategy } from './write.ts'
 
 /** What a target can do, as plain data. */
 export interface TargetCapabilities {
@@ -28,7 +28,6 @@ export interface OpenTargetOptions {
   /** As the user wrote it: `orders`, `sales.orders`, `"Sales"."Orders"`. */
   readonly table: string
   readonly write: WriteStrategy
-  readonly keep: KeepColumns
   readonly local: LocalConnection
   /** `plan` reads only: no lease, no record, no migration. */
   readonly mode: 'run' | 'plan'
@@ -52,6 +51,11 @@ export interface TargetColumn {
   readonly generated: boolean
   /** Whether a row may leave it out: it has a default, is an identity or is nullable. */
   readonly optional: boolean
+  /**
+   * Set on a column that Stet made for itself when it created the table. The target marks it by a comment on the
+   * column (`stet:updated_at`, `stet:content_hash`), which lives and dies with the column and can be read by people.
+   */
+  readonly kept?: keyof KeptColumns | undefined
 }
 
 /** A target's table as it is. */
@@ -111,17 +115,23 @@ export interface Applied {
 
 /**
  * One attempt's dealings with a target, in this order:
- * `describe` → `prepare` → (landing) → `begin` → `rowsInScope` → `apply` → `commit`; `fail` at any point before `commit`.
+ * `acquire` → `describe` → `prepare` → (landing) → `begin` → `rowsInScope` → `apply` → `commit`;
+ * `fail` at any point after `acquire` and before `commit`. In `plan` mode `acquire`, `apply`, `commit` and `fail` are never called.
+ * The lease comes first, so that what is described cannot be changed by another run of Stet, and every failure is logged.
  */
 export interface TargetSession extends AsyncDisposable {
+  /**
+   * Brings the record's schema up to date, takes the lease of table and slice (waiting for a live one, taking over a
+   * stale one, whose attempt is then marked as interrupted) and writes the run's first line, in commits of its own.
+   */
+  acquire(start: RunStart): Promise<void>
   /** The table, or null when there is none yet. */
   describe(): Promise<TargetTable | null>
   /**
-   * Before anything is landed: checks that the table can hold the contract and enforces its key (or throws
-   * `STET_KEY_CONSTRAINT` with the exact DDL), brings the record's schema up to date, takes the lease, marks a
-   * crashed attempt as interrupted and writes the run's first line. In `plan` mode only the checks.
+   * Before anything is landed: checks that the table can hold the contract and enforces its key, or throws
+   * `STET_KEY_CONSTRAINT`, `STET_COLUMNS` with the exact DDL. Writes nothing.
    */
-  prepare(contract: Contract, start: RunStart): Promise<void>
+  prepare(contract: Contract): Promise<void>
   /**
    * The target's own form of texts of one column whose `asText` is set: `from` is a local table with a VARCHAR
    * column `text` of distinct texts; the answer is a local table `text`, `canonical` (null when refused), `reason`.

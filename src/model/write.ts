@@ -1,5 +1,3 @@
-import type { ColumnOf, Columns } from './columns.ts'
-
 /** How a key is read. */
 export interface KeyReading {
   /** What a NULL in the key means: `reject` (default) refuses the row, `match` takes NULL as a value like any other. */
@@ -42,9 +40,6 @@ export type WriteStrategy<Column extends string = string> =
   | Upsert<Column>
   | InsertOnce<Column>
   | ReplaceTable<Column>
-
-/** A write strategy over the declared columns of a source. */
-export type WriteStrategyOf<C extends Columns> = WriteStrategy<ColumnOf<C>>
 
 /**
  * Columns of the target that Stet itself keeps. On a table that Stet creates both are made unless set to `false`;

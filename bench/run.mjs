@@ -1,0 +1,146 @@
+// `npm run bench [-- --rows 1000000,5000000 --rounds 3 --targets postgres,duckdb --memory 1GB]`
+// Prints ratios: each figure and its limit come from the same interleaved run, medians over the rounds. The machine's own speed
+// falls out of a ratio; seconds are given for orientation only.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { generateOrders } from './generate-orders.mjs'
+import { duckdbLimit, duckdbTextbook } from './limits-duckdb.mjs'
+import { openPostgres } from './limits-postgres.mjs'
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '3' },
+    targets: { type: 'string', default: 'postgres,duckdb' },
+    memory: { type: 'string' },
+  },
+})
+const figures = []
+
+function load(order) {
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    ['bench/load-once.mjs', JSON.stringify({ ...order, memoryLimit: values.memory })],
+    {
+      encoding: 'utf8',
+    },
+  )
+  if (status !== 0) throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+function note(group, name, value) {
+  figures.push({ group, name, value })
+}
+
+for (const rows of values.rows.split(',').map(Number)) {
+  const folder = `bench/data/${rows}`
+  await generateOrders(rows, folder)
+  for (let round = 0; round < Number(values.rounds); round++) {
+    if (values.targets.includes('postgres')) await roundOfPostgres(rows, folder)
+    if (values.targets.includes('duckdb')) await roundOfDuckdb(rows, folder)
+  }
+}
+if (values.targets !== 'none') startUp()
+print()
+
+async function roundOfPostgres(rows, folder) {
+  await using server = await openPostgres()
+  const group = `PostgreSQL, ${rows / 1e6}M rows`
+  await server.query('checkpoint')
+  note(group, 'limit: one COPY of the file into an unlogged heap', await server.limit(`${folder}/v1.csv`))
+  await server.query('checkpoint')
+  const steps = [
+    ['first load', 'v1'],
+    ['unchanged rerun', 'v1'],
+    ['1 % changed', 'v2'],
+    ['10,000 rows against the table', 'small'],
+  ]
+  for (const [name, file] of steps) {
+    await server.query('checkpoint')
+    const before = await server.wal()
+    const { seconds, rssMb, counts } = load({
+      file: `${folder}/${file}.csv`,
+      target: 'postgres',
+      where: server.url,
+    })
+    note(group, name, seconds)
+    note(group, `${name}: WAL MB`, await server.walSince(before))
+    note(group, `${name}: peak RSS MB`, rssMb)
+    if (name === 'unchanged rerun' && counts.unchanged !== counts.read - counts.duplicate)
+      throw new Error(JSON.stringify(counts))
+  }
+  for (const [name, file] of steps.slice(0, 3)) {
+    await server.query('checkpoint')
+    note(group, `textbook ${name}`, await server.textbook(`${folder}/${file}.csv`))
+  }
+}
+
+async function roundOfDuckdb(rows, folder) {
+  const group = `DuckDB, ${rows / 1e6}M rows`
+  const file = `${folder}/bench.duckdb`
+  const clear = () => {
+    for (const name of [file, `${file}.wal`]) rmSync(name, { force: true })
+  }
+  clear()
+  note(group, 'limit: read_csv into a table of a file', await duckdbLimit(file, `${folder}/v1.csv`))
+  clear()
+  for (const [name, source] of [
+    ['first load', 'v1'],
+    ['unchanged rerun', 'v1'],
+    ['1 % changed', 'v2'],
+  ]) {
+    const { seconds, rssMb } = load({ file: `${folder}/${source}.csv`, target: 'duckdb', where: file })
+    note(group, name, seconds)
+    note(group, `${name}: peak RSS MB`, rssMb)
+  }
+  clear()
+  for (const [name, source] of [
+    ['textbook first load', 'v1'],
+    ['textbook unchanged rerun', 'v1'],
+  ]) {
+    note(group, name, await duckdbTextbook(file, `${folder}/${source}.csv`))
+  }
+  clear()
+}
+
+/** Start-up: whole processes, as a shell sees them. */
+function startUp() {
+  const time = (args) => {
+    const started = performance.now()
+    execFileSync(process.execPath, args, { stdio: 'pipe' })
+    return (performance.now() - started) / 1000
+  }
+  for (let round = 0; round < 9; round++) {
+    note('Start-up', 'limit: node -e 0', time(['-e', '0']))
+    note('Start-up', 'stet --version', time(['dist/cli/bin.js', '--version']))
+    note(
+      'Start-up',
+      'stet plan of a small file',
+      time(['dist/cli/bin.js', 'plan', 'examples/orders/1-first.csv', '--key', 'voucher_no']),
+    )
+  }
+}
+
+function median(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return sorted[sorted.length >> 1]
+}
+
+function print() {
+  const groups = [...new Set(figures.map((figure) => figure.group))]
+  for (const group of groups) {
+    const ours = figures.filter((figure) => figure.group === group)
+    const limit = median(
+      ours.filter((figure) => figure.name.startsWith('limit')).map((figure) => figure.value),
+    )
+    process.stdout.write(`\n### ${group}\n\n| | median | ratio to the limit |\n|---|---|---|\n`)
+    for (const name of [...new Set(ours.map((figure) => figure.name))]) {
+      const value = median(ours.filter((figure) => figure.name === name).map((figure) => figure.value))
+      const isTime = !/MB$/.test(name)
+      const shown = isTime ? `${value.toFixed(value < 1 ? 3 : 2)} s` : `${value.toFixed(1)} MB`
+      process.stdout.write(`| ${name} | ${shown} | ${isTime ? `${(value / limit).toFixed(2)}x` : ''} |\n`)
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import type { MakeCommand } from './command.ts'
+
+/** A command as the list of commands shows it; its module is loaded when it is called. */
+export interface ListedCommand {
+  readonly name: string
+  readonly summary: string
+  load(): Promise<MakeCommand>
+}
+
+export const COMMANDS: readonly ListedCommand[] = [
+  {
+    name: 'load',
+    summary: 'load files into a table, safe to run again',
+    load: async () => (await import('./commands/load.ts')).makeLoadCommand,
+  },
+  {
+    name: 'run',
+    summary: 'run pipelines written in TypeScript',
+    load: async () => (await import('./commands/run.ts')).makeRunCommand,
+  },
+  {
+    name: 'plan',
+    summary: 'show what a run would do, without changing anything',
+    load: async () => (await import('./commands/plan.ts')).makePlanCommand,
+  },
+  {
+    name: 'runs',
+    summary: 'show the run log of a target',
+    load: async () => (await import('./commands/runs.ts')).makeRunsCommand,
+  },
+  {
+    name: 'init',
+    summary: 'write a starter pipeline that runs',
+    load: async () => (await import('./commands/init.ts')).makeInitCommand,
+  },
+]

@@ -1,0 +1,76 @@
+import { StetError } from '../../errors.ts'
+import type { DefinedPipeline } from '../../pipeline/types.ts'
+import { type Invocation, type MakeCommand, addCommonOptions, newCommand } from '../command.ts'
+import { addLoadOptions, type LoadOptions, loadOptionFlags, pipelineOf } from '../load-options.ts'
+import { collect } from '../option-values.ts'
+import { isPipelineFile, onlyNamed, pipelinesOf } from '../pipeline-files.ts'
+import { addPlanOptions, type PlanOptions, planAndShow } from '../planning.ts'
+import type { OutputOptions } from '../reporter.ts'
+import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-options.ts'
+
+interface Options extends OutputOptions, LoadOptions, RunningOptions, PlanOptions {
+  readonly only?: string[]
+}
+
+export const makePlanCommand: MakeCommand = (act) => {
+  const command = newCommand(
+    'plan',
+    'show what a run would do, without changing anything',
+    'Reads, checks and compares as a run does, and shows what it would write: every count, some of the rows with old and new values, the strategy. Changes neither the table nor the run log.',
+  )
+    .argument('<files...>', 'pipeline.ts, or data files with the options of stet load')
+    .optionsGroup('What is planned:')
+    .option('--only <name>', 'of pipeline files: only this pipeline; may be repeated', collect)
+  addPlanOptions(command)
+  addLoadOptions(command)
+  addRunningOptions(command)
+  return addCommonOptions(command)
+    .addHelpText(
+      'after',
+      [
+        '',
+        'Examples:',
+        '  stet plan pipeline.ts --sql',
+        '  stet plan orders.csv --key order_ref --detailed-exitcode',
+      ].join('\n'),
+    )
+    .action(act(planFiles))
+}
+
+async function planFiles(invocation: Invocation<Options>): Promise<number> {
+  const { context, reporter, options } = invocation
+  const pipelines = await pipelinesToPlan(invocation)
+  return planAndShow(pipelines, options, runOptionsOf(options, context, reporter), context, reporter)
+}
+
+async function pipelinesToPlan({
+  context: { cwd },
+  reporter,
+  args,
+  options,
+  given,
+}: Invocation<Options>): Promise<readonly DefinedPipeline[]> {
+  const code = args.filter(isPipelineFile)
+  const [first] = code
+  if (first === undefined) {
+    refuse(given, ['--only'], 'data files')
+    const { pipeline, notices } = await pipelineOf(args, options, cwd)
+    for (const notice of notices) reporter.notice(notice)
+    return [pipeline]
+  }
+  if (code.length < args.length) {
+    throw new StetError(
+      'STET_USAGE',
+      `Cannot plan pipeline files and data files by one command: "${first}" is a pipeline file`,
+    )
+  }
+  refuse(given, loadOptionFlags(), 'pipeline files')
+  return onlyNamed(await pipelinesOf(args, cwd), options.only)
+}
+
+/** An option that would be passed over in silence is refused: the user thinks that it does something. */
+function refuse(given: readonly string[], foreign: readonly string[], files: string): void {
+  const meaningless = given.filter((flag) => foreign.includes(flag))
+  if (meaningless.length === 0) return
+  throw new StetError('STET_USAGE', `${meaningless.join(', ')} has no meaning for ${files}`)
+}

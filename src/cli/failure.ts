@@ -1,0 +1,69 @@
+import { EXIT_STATUS_BY_CODE, StetError, type StetErrorCode } from '../errors.ts'
+import { redact } from './redact.ts'
+import { type Colors, escapeForTerminal, escapeLines } from './text.ts'
+
+/** An error as the command line shows it: `error` of every JSON document, and three lines for people. */
+export interface Failure {
+  readonly code: StetErrorCode
+  readonly message: string
+  readonly hint: string | null
+  readonly details: Readonly<Record<string, unknown>> | null
+}
+
+/** What is to be told of anything that was thrown. */
+export function failureOf(error: unknown): Failure {
+  if (isStetError(error)) {
+    return {
+      code: error.code,
+      message: redact(error.message),
+      hint: error.hint === undefined ? null : redact(error.hint),
+      details: error.details ?? null,
+    }
+  }
+  return {
+    code: 'STET_INTERNAL',
+    message: redact(error instanceof Error ? error.message : String(error)),
+    hint: 'This is a defect of Stet or of a pipeline file; --debug shows where',
+    details: null,
+  }
+}
+
+/** Also for errors of another copy of Stet, which a pipeline file may bring: `instanceof` would not know them. */
+function isStetError(error: unknown): error is StetError {
+  if (error instanceof StetError) return true
+  return (
+    error instanceof Error &&
+    error.name === 'StetError' &&
+    'code' in error &&
+    Object.hasOwn(EXIT_STATUS_BY_CODE, String(error.code))
+  )
+}
+
+export function exitStatusOf(failure: Failure): number {
+  return EXIT_STATUS_BY_CODE[failure.code]
+}
+
+/** Three lines: what failed (and of which of several pipelines), what to do, and the word that programs read. */
+export function renderFailure(failure: Failure, colors: Colors, pipeline?: string): string {
+  const of = pipeline === undefined ? '' : `${colors.bold(escapeForTerminal(pipeline))}: `
+  const lines = [`${colors.red(colors.bold('error:'))} ${of}${escapeLines(failure.message)}`]
+  if (failure.hint !== null) lines.push(`${colors.cyan('hint:')}  ${escapeLines(failure.hint)}`)
+  lines.push(colors.dim(`code:  ${failure.code} (exit status ${exitStatusOf(failure)})`))
+  return lines.join('\n')
+}
+
+/** The stacks of an error and of its causes, for `--debug`. */
+export function renderStack(error: unknown): string {
+  const stacks: string[] = []
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    stacks.push(cause.stack ?? String(cause))
+  }
+  return escapeLines(redact(stacks.join('\ncaused by: ')))
+}
+
+const GRAVEST_FIRST: readonly number[] = [130, 76, 1, 2, 3, 4, 75, 5, 0]
+
+/** The status of several runs in one: that of the gravest. Interrupted and unknown come before failed. */
+export function worstStatus(statuses: readonly number[]): number {
+  return GRAVEST_FIRST.find((status) => statuses.includes(status)) ?? Math.max(0, ...statuses)
+}

@@ -1,0 +1,98 @@
+import { stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { StetError } from '../errors.ts'
+import { isPipeline } from '../pipeline/define.ts'
+import type { DefinedPipeline } from '../pipeline/types.ts'
+import { VERSION } from '../version.ts'
+
+/** Whether a path names a pipeline file rather than data. */
+export function isPipelineFile(path: string): boolean {
+  return /\.[cm]?[jt]sx?$/i.test(path)
+}
+
+/**
+ * The pipelines that files export, in the order written: the default export, or any named ones, or lists of them.
+ *
+ * @throws {StetError} `STET_USAGE` for a missing file, `STET_CONFIG` when it cannot be loaded or exports no pipeline, or
+ * when two pipelines have one name.
+ */
+export async function pipelinesOf(
+  files: readonly string[],
+  cwd: string,
+): Promise<readonly DefinedPipeline[]> {
+  const pipelines: DefinedPipeline[] = []
+  for (const file of files) pipelines.push(...(await pipelinesOfFile(file, cwd)))
+  const names = pipelines.map((pipeline) => pipeline.name)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (repeated !== undefined) {
+    throw new StetError('STET_CONFIG', `Two pipelines are named "${repeated}"`, {
+      hint: 'The run log tells them apart by their names: give each its own',
+    })
+  }
+  return pipelines
+}
+
+/** Those of the pipelines that `--only` names. */
+export function onlyNamed(
+  pipelines: readonly DefinedPipeline[],
+  only: readonly string[] | undefined,
+): readonly DefinedPipeline[] {
+  if (only === undefined) return pipelines
+  const unknown = only.find((name) => !pipelines.some((pipeline) => pipeline.name === name))
+  if (unknown !== undefined) {
+    throw new StetError('STET_USAGE', `There is no pipeline "${unknown}"`, {
+      hint: `There is ${pipelines.map((pipeline) => pipeline.name).join(', ')}`,
+    })
+  }
+  return pipelines.filter((pipeline) => only.includes(pipeline.name))
+}
+
+async function pipelinesOfFile(file: string, cwd: string): Promise<readonly DefinedPipeline[]> {
+  const path = resolve(cwd, file)
+  if (!(await isFile(path))) {
+    throw new StetError('STET_USAGE', `There is no pipeline file "${file}"`, {
+      hint: 'stet init writes one; stet load needs none',
+    })
+  }
+  const exported = await importTypeScript(path, file)
+  const pipelines = new Set<DefinedPipeline>()
+  for (const value of Object.values(exported)) {
+    for (const candidate of Array.isArray(value) ? value : [value]) {
+      if (isPipeline(candidate)) pipelines.add(candidate)
+    }
+  }
+  if (pipelines.size === 0) {
+    throw new StetError('STET_CONFIG', `"${file}" exports no pipeline`, {
+      hint: 'Write: export default definePipeline({ … })',
+    })
+  }
+  return [...pipelines]
+}
+
+async function importTypeScript(path: string, file: string): Promise<Readonly<Record<string, unknown>>> {
+  const { createJiti } = await import('jiti')
+  const jiti = createJiti(import.meta.url, {
+    // A pipeline file may lie outside of any package, and must get this Stet and no second copy of it.
+    alias: { stet: fileURLToPath(new URL('..', import.meta.url)).replace(/[/\\]$/, '') },
+    // The default, node_modules/.cache, belongs to somebody else where Stet is installed for all users.
+    fsCache: join(tmpdir(), `stet-jiti-${VERSION}-${process.getuid?.() ?? 0}`),
+    interopDefault: false,
+  })
+  try {
+    return await jiti.import<Record<string, unknown>>(path)
+  } catch (cause) {
+    if (cause instanceof Error && cause.name === 'StetError') throw cause
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new StetError('STET_CONFIG', `Cannot load the pipeline file "${file}": ${reason}`, {
+      cause,
+      hint: '--debug shows where',
+    })
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null)
+  return found?.isFile() === true
+}

@@ -1,0 +1,130 @@
+import type { RunCounts, Truth } from '../model/run.ts'
+import type { WriteStrategy } from '../model/write.ts'
+import type { Plan, PlanSample } from '../pipeline/types.ts'
+import { describeReading, describeTable, renderInferredColumns, renderRejects } from './render-run.ts'
+import {
+  type Colors,
+  escapeForTerminal,
+  escapeLines,
+  layOut,
+  padEnd,
+  displayWidth,
+  showValue,
+} from './text.ts'
+import { countOf, groupDigits } from './words.ts'
+
+const SAMPLES_SHOWN = 10
+
+/** In words, for people who have to decide whether the plan may run. */
+const STRATEGIES = {
+  upsert: 'new keys are inserted, changed rows are updated, equal rows are left alone, no row is deleted',
+  'insert-once': 'new keys are inserted, rows that are there never change, no row is deleted',
+  'replace-table': 'the table will hold the rows of this load and no others',
+} as const satisfies Record<WriteStrategy['strategy'], string>
+
+const TRUTHS = {
+  source: 'the target follows the source',
+} as const satisfies Record<Truth, string>
+
+/** Whether a run of this plan would write anything. */
+export function hasChanges(plan: Plan): boolean {
+  return plan.creates || plan.counts.inserted + plan.counts.updated + plan.counts.deleted > 0
+}
+
+/** What a run would do: counts of every term, a sample of the changes, and with `sql` the statements. */
+export function renderPlan(plan: Plan, colors: Colors, options: { readonly sql: boolean }): string {
+  return [
+    `${colors.bold('plan')} ${colors.bold(escapeForTerminal(plan.pipeline))} → ${describeTable(plan)}${plan.creates ? colors.green(' (the table will be created)') : ''}`,
+    `${describeReading(plan.source, plan.files, plan.counts)}`,
+    `strategy ${plan.strategy}: ${STRATEGIES[plan.strategy]}`,
+    `truth ${plan.truth}: ${TRUTHS[plan.truth]}`,
+    '',
+    ...renderCounts(plan.counts).map((line) => `  ${line}`),
+    '',
+    ...renderSamples(plan, colors),
+    ...renderRejects(plan.rejects, plan.counts.rejected, colors),
+    ...renderInferredColumns(plan.columns, colors),
+    ...(options.sql ? renderStatements(plan.statements, colors) : []),
+    colors.dim(
+      hasChanges(plan)
+        ? 'nothing was changed; a run would do the above'
+        : 'nothing was changed, and a run would change nothing',
+    ),
+  ].join('\n')
+}
+
+/** Every term of G6, and what is counted apart from it. */
+function renderCounts(counts: RunCounts): string[] {
+  const rows: [string, number, string][] = [
+    ['read', counts.read, ''],
+    ['filtered', counts.filtered, 'dropped by the transform'],
+    ['added', counts.added, 'made by the transform'],
+    ['after transform', counts.afterTransform, '= the sum of the next seven'],
+    ['rejected', counts.rejected, 'cannot be loaded as they are'],
+    ['duplicate', counts.duplicate, 'another row of this load has their key'],
+    ['inserted', counts.inserted, 'new keys'],
+    ['updated', counts.updated, 'the row there differs'],
+    ['unchanged', counts.unchanged, 'the row there is equal; it is not touched'],
+    ['stale', counts.stale, 'the row there is newer'],
+    ['frozen', counts.frozen, 'the row there differs and stays'],
+    ['deleted', counts.deleted, 'there, but not in this load'],
+  ]
+  const [, ...lines] = layOut(
+    [{ title: '' }, { title: '', align: 'right' }, { title: '' }],
+    rows.map(([term, count, meaning]) => [term, groupDigits(count), count > 0 ? meaning : '']),
+  )
+  return lines
+}
+
+const SIGNS = { insert: '+', update: '~', delete: '-' } as const satisfies Record<PlanSample['op'], string>
+
+function renderSamples(plan: Plan, colors: Colors): string[] {
+  const samples = plan.samples.slice(0, SAMPLES_SHOWN)
+  if (samples.length === 0) return []
+  const changes = plan.counts.inserted + plan.counts.updated + plan.counts.deleted
+  const title =
+    samples.length < changes
+      ? `${samples.length} of ${countOf(changes, 'change')}:`
+      : `${countOf(changes, 'change')}:`
+  return [title, ...samples.flatMap((sample) => renderSample(sample, colors)), '']
+}
+
+/** A row: its key, then each changed column with old and new values under one another. */
+function renderSample(sample: PlanSample, colors: Colors): string[] {
+  const paint = { insert: colors.green, update: colors.yellow, delete: colors.red }[sample.op]
+  const key = Object.entries(sample.key)
+    .map(([name, value]) => `${escapeForTerminal(name)}=${showValue(value)}`)
+    .join(' ')
+  const names = sample.changes.map((change) => escapeForTerminal(change.column))
+  const nameWidth = Math.max(0, ...names.map(displayWidth))
+  const froms = sample.changes.map((change) => showValue(change.from))
+  const fromWidth = Math.max(0, ...froms.map(displayWidth))
+  const lines = sample.changes.map((change, index) => {
+    const name = padEnd(names[index] ?? '', nameWidth)
+    const from = froms[index] ?? ''
+    switch (sample.op) {
+      case 'insert':
+        return `      ${name}  ${showValue(change.to)}`
+      case 'delete':
+        return `      ${name}  ${from}`
+      case 'update':
+        return `      ${name}  ${padEnd(from, fromWidth)} → ${showValue(change.to)}`
+      default:
+        return sample.op satisfies never
+    }
+  })
+  return [paint(`  ${SIGNS[sample.op]} ${sample.op} ${key}`.trimEnd()), ...lines]
+}
+
+function renderStatements(statements: readonly string[], colors: Colors): string[] {
+  if (statements.length === 0) return ['statements: none', '']
+  return [
+    'statements:',
+    ...statements.flatMap((statement) => [
+      ...escapeLines(statement)
+        .split('\n')
+        .map((line) => colors.cyan(`  ${line}`)),
+      '',
+    ]),
+  ]
+}

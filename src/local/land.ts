@@ -1,0 +1,176 @@
+import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { LocalConnection } from '../model/local.ts'
+import type { Reject, SourcePart } from '../model/source.ts'
+import { quoteLiteral } from './quote.ts'
+import { localTypeOf, readSql, reasonSql, wideSql } from './typing.ts'
+
+/** How a key and an order column are read; a NULL there is a reject unless the pipeline takes it as a value. */
+export interface LandingRules {
+  readonly nullKeys: 'reject' | 'match'
+  readonly normalizeKey: 'nfc' | undefined
+}
+
+/** Rows of a source, typed and checked, in the local engine. */
+export interface Landed {
+  /** Base table with the contract's ids as columns; only rows without fault. */
+  readonly table: string
+  /** Rows that the source holds, with the rejected ones. */
+  readonly read: number
+  readonly rejected: number
+  /** The first of the rejected rows, with their place in the file; `rejected` is the count. */
+  readonly rejects: readonly Reject[]
+  /** Ids of columns holding valid values that the local type cannot hold; then the landing is void (see {@link Contract}). */
+  readonly unheld: readonly string[]
+}
+
+/** How many rejects are looked up in the file and shown; all are counted. */
+const REJECTS_SHOWN = 100
+/** A longer value tells a reader nothing more. */
+const VALUE_SHOWN_CHARACTERS = 200
+
+/**
+ * Lands every part of a source as text made typed and checked: a value is exactly what the source holds or its row is
+ * rejected (G9). The happy path is one scan; only a part with rejects is read a second time, to say where they stand.
+ */
+export async function land(
+  local: LocalConnection,
+  parts: readonly SourcePart[],
+  contract: Contract,
+  rules: LandingRules,
+): Promise<Landed> {
+  const table = local.newName('landed')
+  const columns = contract.columns
+  const typed = columns.map((column) => `${column.id} ${localTypeOf(column)}`)
+  await local.run(`create table ${table} (${typed.join(', ')}, part integer, raw varchar[])`)
+  for (const [index, part] of parts.entries()) {
+    await local.run(`insert into ${table} ${landingSql(part.select(names(columns)), columns, rules, index)}`)
+  }
+  const readByUs = await local.count(`select count(*) from ${table}`)
+  const faulty = await local.count(`select count(*) from ${table} where raw is not null`)
+  const refused: Reject[] = []
+  for (const part of parts) refused.push(...(await part.rejects()))
+  if (faulty === 0) {
+    return {
+      table,
+      read: readByUs + refused.length,
+      rejected: refused.length,
+      rejects: refused.slice(0, REJECTS_SHOWN),
+      unheld: [],
+    }
+  }
+  const unheld = await unheldColumns(local, table, columns)
+  const found: Reject[] = []
+  if (unheld.length === 0) {
+    const partsWithFaults = await local.rows(
+      `select distinct part from ${table} where raw is not null order by part`,
+    )
+    for (const { part: index } of partsWithFaults) {
+      const part = parts[Number(index)]
+      if (part === undefined || found.length >= REJECTS_SHOWN) break
+      found.push(...(await explain(local, part, columns, rules)))
+    }
+  }
+  await local.run(`delete from ${table} where raw is not null`)
+  return {
+    table,
+    read: readByUs + refused.length,
+    rejected: faulty + refused.length,
+    rejects: [...refused, ...found].slice(0, REJECTS_SHOWN),
+    unheld,
+  }
+}
+
+function names(columns: readonly ContractColumn[]): string[] {
+  return columns.map((column) => column.name)
+}
+
+/** What stands for the source's text of a column: itself, or a key's normal form. */
+function textOf(column: ContractColumn, rules: LandingRules): string {
+  const normalized =
+    column.key && rules.normalizeKey === 'nfc' && ['text', 'varchar', 'char'].includes(column.type.kind)
+  return normalized ? `nfc_normalize(s.${column.id})` : `s.${column.id}`
+}
+
+/** Whether a NULL in this column refuses the row. */
+function isRequired(column: ContractColumn, rules: LandingRules): boolean {
+  return (column.key && rules.nullKeys === 'reject') || column.newest
+}
+
+/** One scan: each column's value, and the whole row as text where any of them is at fault. */
+function landingSql(
+  select: string,
+  columns: readonly ContractColumn[],
+  rules: LandingRules,
+  part: number,
+): string {
+  const values = columns.map((column) => `${readSql(column, textOf(column, rules))} as v_${column.id}`)
+  const faults = columns.map((column) =>
+    isRequired(column, rules)
+      ? `v_${column.id} is null`
+      : `(v_${column.id} is null and ${column.id} is not null)`,
+  )
+  return `
+    select ${columns.map((column) => `v_${column.id}`).join(', ')},
+           ${part},
+           case when ${faults.join(' or ')} then [${columns.map((column) => column.id).join(', ')}] end
+      from (select s.*, ${values.join(', ')}
+              from (${select}) as s)`
+}
+
+async function unheldColumns(
+  local: LocalConnection,
+  table: string,
+  columns: readonly ContractColumn[],
+): Promise<string[]> {
+  const tests = columns
+    .map((column, position) => ({
+      column,
+      sql: column.asText ? 'false' : wideSql(column, `raw[${position + 1}]`),
+    }))
+    .map(({ column, sql }) => `coalesce(bool_or(${sql}), false) as ${column.id}`)
+  const [row] = await local.rows(`select ${tests.join(', ')} from ${table} where raw is not null`)
+  return columns.filter((column) => row?.[column.id] === true).map((column) => column.id)
+}
+
+/** Reads a part again, in its own order, to give its rejects a place and a reason. */
+async function explain(
+  local: LocalConnection,
+  part: SourcePart,
+  columns: readonly ContractColumn[],
+  rules: LandingRules,
+): Promise<Reject[]> {
+  const reasons = columns.map((column, position) => {
+    const text = textOf(column, rules)
+    const missing = column.key
+      ? 'is NULL, and the key may not be'
+      : 'is NULL, and decides which row is newest'
+    const reason = isRequired(column, rules)
+      ? `case when s.${column.id} is null then ${quoteLiteral(missing)} else ${reasonSql(column, text)} end`
+      : reasonSql(column, text)
+    return `{'place': ${position}, 'value': left(s.${column.id}, ${VALUE_SHOWN_CHARACTERS}), 'reason': ${reason}}`
+  })
+  // Row numbers mean something only in the file's own order, which the landing gives up for speed.
+  await local.run('set preserve_insertion_order = true')
+  const faults = await local.rows(`
+    select n, fault.place as place, fault.value as value, fault.reason as reason
+      from (select n, unnest([${reasons.join(', ')}]) as fault
+              from (select row_number() over () as n, * from (${part.select(names(columns))})) as s)
+     where fault.reason is not null
+     order by n, place
+     limit ${REJECTS_SHOWN}`)
+  await local.run('set preserve_insertion_order = false')
+  const numbers = [...new Set(faults.map((fault) => Number(fault.n)))]
+  const places = await part.locate(numbers)
+  const placeOf = new Map(numbers.map((number, index) => [number, places[index]]))
+  return faults.map((fault): Reject => {
+    const place = placeOf.get(Number(fault.n))
+    return {
+      file: part.file?.path ?? null,
+      line: place?.line ?? null,
+      column: columns[Number(fault.place)]?.name ?? null,
+      value: fault.value === null ? null : String(fault.value),
+      reason: String(fault.reason),
+      raw: place?.raw.slice(0, VALUE_SHOWN_CHARACTERS * 5),
+    }
+  })
+}

@@ -1,0 +1,118 @@
+import { StetError } from '../errors.ts'
+import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { LocalConnection } from '../model/local.ts'
+import { identitySql, orderSql } from './typing.ts'
+
+/** Ties that are shown in the error; one would be too few to see a pattern. */
+const TIES_SHOWN = 3
+
+/**
+ * Keeps the newest row of each key in `table` and deletes the others (G5). Only keys that come more than once are looked
+ * at row by row.
+ *
+ * @returns the number of rows deleted.
+ * @throws {StetError} `STET_TIE` when two rows of a key claim to be the newest and differ in a compared column, with both
+ * rows shown. Physical order never decides.
+ */
+export async function keepNewest(local: LocalConnection, table: string, contract: Contract): Promise<number> {
+  const key = contract.columns.filter((column) => column.key)
+  if (key.length === 0) return 0
+  const keyIdentity = key.map((column) => identitySql(column, `l.${column.id}`))
+  const repeated = local.newName('repeated')
+  const keyNames = key.map((_, position) => `k${position}`)
+  await local.run(`
+    create table ${repeated} as
+    select ${keyIdentity.map((sql, position) => `${sql} as k${position}`).join(', ')}
+      from ${table} as l
+     group by all
+    having count(*) > 1`)
+  if ((await local.count(`select count(*) from ${repeated}`)) === 0) return 0
+
+  const rivals = local.newName('rivals')
+  const newest = contract.columns.find((column) => column.newest)
+  const compared = contract.columns.filter((column) => !column.ignored)
+  // Rivals that differ only in ignored columns or in spelling are one content; which of them stays must not depend on
+  // where it stood, so all columns' texts decide.
+  const total = contract.columns.map((column) => `l.${column.id}::varchar desc nulls last`)
+  const order = newest === undefined ? '0' : orderSql(newest, `l.${newest.id}`)
+  const content = compared.map((column) => identitySql(column, `l.${column.id}`))
+  const keyMatch = keyIdentity.map((sql, position) => `${sql} is not distinct from r.k${position}`)
+  await local.run(`
+    create table ${rivals} as
+    select l.rowid as rid,
+           ${keyNames.map((name) => `r.${name}`).join(', ')},
+           rank() over (partition by ${keyNames.map((name) => `r.${name}`).join(', ')} order by ${order} desc nulls last) as age,
+           row_number() over (
+             partition by ${keyNames.map((name) => `r.${name}`).join(', ')}
+             order by ${order} desc nulls last, ${total.join(', ')}) as place,
+           {${content.map((sql, position) => `'p${position}': ${sql}`).join(', ')}} as content
+      from ${table} as l
+      join ${repeated} as r
+        on ${keyMatch.join(' and ')}`)
+  await refuseTies(local, table, rivals, keyNames, contract, newest)
+  const losers = await local.count(`select count(*) from ${rivals} where place > 1`)
+  await local.run(`delete from ${table} where rowid in (select rid from ${rivals} where place > 1)`)
+  await local.run(`drop table ${rivals}`)
+  await local.run(`drop table ${repeated}`)
+  return losers
+}
+
+async function refuseTies(
+  local: LocalConnection,
+  table: string,
+  rivals: string,
+  keyNames: readonly string[],
+  contract: Contract,
+  newest: ContractColumn | undefined,
+): Promise<void> {
+  const ties = local.newName('ties')
+  await local.run(`
+    create table ${ties} as
+    select ${keyNames.join(', ')}
+      from ${rivals}
+     where age = 1
+     group by ${keyNames.join(', ')}
+    having count(distinct content) > 1`)
+  const count = await local.count(`select count(*) from ${ties}`)
+  if (count === 0) return
+  const shown = await local.rows(`
+    select ${contract.columns.map((column) => `l.${column.id}::varchar as ${column.id}`).join(', ')}
+      from ${rivals} as v
+      join (select * from ${ties} order by all limit ${TIES_SHOWN}) as t
+        on ${keyNames.map((name) => `v.${name} is not distinct from t.${name}`).join(' and ')}
+      join ${table} as l
+        on l.rowid = v.rid
+     where v.age = 1
+     order by ${keyNames.map((name) => `v.${name}`).join(', ')}, v.place
+     limit ${TIES_SHOWN * 4}`)
+  const rows = shown.map((row) =>
+    Object.fromEntries(
+      contract.columns.map((column) => [
+        column.name,
+        row[column.id] === null ? null : String(row[column.id]),
+      ]),
+    ),
+  )
+  const lines = rows.map(
+    (row) =>
+      `  ${Object.entries(row)
+        .map(([name, value]) => `${name}=${value ?? 'NULL'}`)
+        .join(' ')}`,
+  )
+  const keys = contract.columns.filter((column) => column.key).map((column) => column.name)
+  const claim =
+    newest === undefined
+      ? `differ, and no order column says which of them is newer`
+      : `differ although their ${newest.name} is the same`
+  throw new StetError(
+    'STET_TIE',
+    `${count} ${count === 1 ? 'key has' : 'keys have'} rows that ${claim} (G5); nothing was written. Key (${keys.join(', ')}):\n${lines.join('\n')}`,
+    {
+      hint:
+        newest === undefined
+          ? 'Name the column that says which row is newer (--newest COLUMN, newest in the pipeline), or remove the surplus rows'
+          : `Give the rows different values of ${newest.name}, or leave columns that do not matter out of the comparison (--ignore COLUMN)`,
+      details: { keys, ties: count, rows },
+    },
+  )
+}

@@ -1,0 +1,208 @@
+import { StetError } from '../errors.ts'
+import { inferTypes } from '../local/infer.ts'
+import { formatColumnType, parseColumnType } from '../model/column-type.ts'
+import type { ColumnType, Contract, ContractColumn, KeptColumns, TypeOrigin } from '../model/columns.ts'
+import type { LocalConnection } from '../model/local.ts'
+import type { OpenSource } from '../model/source.ts'
+import type { TargetTable } from '../model/target.ts'
+import type { KeepColumns, WriteStrategy } from '../model/write.ts'
+import { isOrderable } from '../local/typing.ts'
+import type { DefinedPipeline } from './types.ts'
+
+/** A column before its role is known: name, type and where the type comes from. */
+export interface TypedName {
+  readonly name: string
+  readonly type: ColumnType
+  readonly origin: TypeOrigin
+}
+
+/** What Stet calls its own columns on a table that it creates, unless told otherwise. */
+const DEFAULT_KEEP = { updatedAt: 'updated_at', contentHash: 'content_hash' } as const
+
+/**
+ * The types of the columns that a source gives: the target's where it has the column, else the declared ones, else what
+ * the source itself knows, else inferred from the data, once and conservatively.
+ */
+export async function typesOfSource(
+  pipeline: DefinedPipeline,
+  source: OpenSource,
+  table: TargetTable | null,
+  local: LocalConnection,
+  notice: (message: string) => void,
+): Promise<readonly TypedName[]> {
+  const wanted = wantedNames(pipeline, source, notice)
+  const dropped = pipeline.transform?.drops ?? []
+  const known = wanted.map((name): TypedName | string => {
+    const declared = pipeline.source.columns?.[name]
+    const column = dropped.includes(name)
+      ? undefined
+      : table?.columns.find((candidate) => candidate.name === name)
+    if (column !== undefined) {
+      sayOverruled(name, declared, column.type, table, notice)
+      return { name, type: column.type, origin: 'target' }
+    }
+    if (declared !== undefined) return { name, type: parseColumnType(declared), origin: 'declared' }
+    const field = source.fields.find((candidate) => candidate.name === name)
+    return field?.type === undefined ? name : { name, type: field.type, origin: 'declared' }
+  })
+  const unknown = known.filter((entry) => typeof entry === 'string')
+  if (unknown.length === 0) return known.filter((entry) => typeof entry !== 'string')
+  const inferred = await infer(pipeline, source, unknown, local)
+  return known.map((entry) =>
+    typeof entry === 'string' ? (inferred.get(entry) ?? textColumn(entry)) : entry,
+  )
+}
+
+function textColumn(name: string): TypedName {
+  return { name, type: { kind: 'text' }, origin: 'inferred' }
+}
+
+/** The fields to load: the declared ones, or all. A declared field that the source lacks is refused by name. */
+function wantedNames(
+  pipeline: DefinedPipeline,
+  source: OpenSource,
+  notice: (message: string) => void,
+): readonly string[] {
+  const offered = source.fields.map((field) => field.name)
+  const needed = [
+    ...(pipeline.write.key ?? []),
+    ...(pipeline.write.newest === undefined ? [] : [pipeline.write.newest]),
+  ]
+  const added = Object.keys(pipeline.transform?.adds ?? {})
+  const declared = Object.keys(pipeline.source.columns ?? {})
+  const missing = [...new Set([...declared, ...needed])].filter(
+    (name) => !offered.includes(name) && !added.includes(name),
+  )
+  if (missing.length > 0) {
+    throw new StetError(
+      'STET_COLUMNS',
+      `${pipeline.source.description} has no column ${missing.map((name) => `"${name}"`).join(', ')}; it has ${listed(offered)}`,
+      {
+        hint: 'Column names must match the header exactly, upper and lower case included',
+        details: { missing, offered },
+      },
+    )
+  }
+  if (declared.length === 0) return offered
+  const left = offered.filter((name) => !declared.includes(name))
+  if (left.length > 0) notice(`Not loaded, because the pipeline does not declare them: ${left.join(', ')}`)
+  return declared
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 20).map((name) => `"${name}"`)
+  return names.length === 0
+    ? 'none'
+    : `${shown.join(', ')}${names.length > 20 ? `, … ${names.length - 20} more` : ''}`
+}
+
+function sayOverruled(
+  name: string,
+  declared: string | undefined,
+  type: ColumnType,
+  table: TargetTable | null,
+  notice: (message: string) => void,
+): void {
+  if (declared === undefined) return
+  const theirs = formatColumnType(type)
+  const ours = formatColumnType(parseColumnType(declared))
+  if (ours !== theirs)
+    notice(
+      `Column "${name}" is read as ${theirs}, the type it has in ${table?.name}, not as the declared ${ours}`,
+    )
+}
+
+async function infer(
+  pipeline: DefinedPipeline,
+  source: OpenSource,
+  names: readonly string[],
+  local: LocalConnection,
+): Promise<ReadonlyMap<string, TypedName>> {
+  const fields = names.map((name, position) => ({
+    id: `c${position}`,
+    name,
+    key: (pipeline.write.key ?? []).includes(name),
+    newest: pipeline.write.newest === name,
+  }))
+  const relations = source.parts.map((part) => `(${part.select(names)})`)
+  if (relations.length === 0) return new Map()
+  const found = await inferTypes(local, relations.join(' union all '), fields)
+  return new Map(
+    found.map(({ id, type }) => {
+      const name = fields.find((field) => field.id === id)?.name ?? id
+      return [name, { name, type, origin: 'inferred' as const }]
+    }),
+  )
+}
+
+/** Gives each column its role and id, and settles which of the target's columns Stet keeps. */
+export function contractOf(
+  names: readonly TypedName[],
+  write: WriteStrategy,
+  keep: KeepColumns | undefined,
+  table: TargetTable | null,
+  notice: (message: string) => void,
+): Contract {
+  const key = write.key ?? []
+  const columns = names.map(({ name, type, origin }, position): ContractColumn => {
+    if (name === write.newest && !isOrderable(type)) {
+      throw new StetError(
+        'STET_CONFIG',
+        `Column "${name}" cannot say which row is newer: ${formatColumnType(type)} has no order that is the same everywhere`,
+        { hint: `Use a number or a time, or declare its type: --columns '${name}:bigint'` },
+      )
+    }
+    return {
+      id: `c${position}`,
+      name,
+      type,
+      origin,
+      key: key.includes(name),
+      newest: name === write.newest,
+      ignored: (write.ignore ?? []).includes(name),
+      asText: comparesAsText(type),
+    }
+  })
+  const unknown = (write.ignore ?? []).filter((name) => !names.some((candidate) => candidate.name === name))
+  if (unknown.length > 0) {
+    throw new StetError('STET_COLUMNS', `ignore names ${unknown.join(', ')}, which the load does not have`)
+  }
+  return { columns, keep: keptColumns(names, keep, table, notice) }
+}
+
+/** Types that only the target itself can bring into one form. */
+function comparesAsText(type: ColumnType): boolean {
+  return type.kind === 'other' || type.kind === 'char'
+}
+
+function keptColumns(
+  names: readonly TypedName[],
+  keep: KeepColumns | undefined,
+  table: TargetTable | null,
+  notice: (message: string) => void,
+): KeptColumns {
+  const settle = (role: 'updatedAt' | 'contentHash'): string | null => {
+    const asked = keep?.[role]
+    if (asked === false) return null
+    const marked = table?.columns.find((column) => column.kept === role)?.name
+    const name = asked ?? (table === null ? DEFAULT_KEEP[role] : marked)
+    if (name === undefined) return null
+    const clash = names.some((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
+    if (clash && asked !== undefined) {
+      throw new StetError('STET_CONFIG', `keep.${role} is "${name}", which is also a column of the load`)
+    }
+    if (clash) {
+      notice(
+        `"${name}" comes from the source, so Stet keeps no such column of its own; name another with keep.${role}`,
+      )
+      return null
+    }
+    if (table !== null && !table.columns.some((column) => column.name === name)) {
+      throw new StetError('STET_COLUMNS', `${table.name} has no column "${name}" for keep.${role}`, {
+        hint: `Run: alter table ${table.name} add column ${name} ${role === 'updatedAt' ? 'timestamptz' : 'text'}`,
+      })
+    }
+    return name
+  }
+  return { updatedAt: settle('updatedAt'), contentHash: settle('contentHash') }
+}

@@ -1,0 +1,233 @@
+import { DuckDBDataChunk, VARCHAR } from '@duckdb/node-api'
+import { StetError } from '../errors.ts'
+import { quoteIdentifier } from '../local/quote.ts'
+import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { LocalConnection } from '../model/local.ts'
+import type { SourcePart } from '../model/source.ts'
+import { relationPart } from './target-form.ts'
+import type { Transform, TransformRow, TransformValue } from './types.ts'
+
+/** What a transform made of the landed rows: text again, to be read by the final contract. */
+export interface Transformed {
+  readonly part: SourcePart
+  /** Columns of the result, in order. */
+  readonly names: readonly string[]
+  readonly rows: number
+  /** Rows left out, and rows made beyond one for each row read. For SQL only their balance is known. */
+  readonly filtered: number
+  readonly added: number
+}
+
+/** DuckDB's vector size; chunks of another size are copied once more. */
+const CHUNK_ROWS = 2048
+
+/** Applies the pipeline's transform to the landed rows. */
+export async function applyTransform(
+  local: LocalConnection,
+  transform: Transform,
+  landed: string,
+  contract: Contract,
+  signal: AbortSignal,
+): Promise<Transformed> {
+  return 'sql' in transform
+    ? await transformBySql(local, transform.sql, landed, contract)
+    : await transformByRow(local, transform.row, namesAfter(transform, contract), landed, contract, signal)
+}
+
+function namesAfter(transform: Transform, contract: Contract): readonly string[] {
+  const kept = contract.columns
+    .map((column) => column.name)
+    .filter((name) => !(transform.drops ?? []).includes(name))
+  return [...new Set([...kept, ...Object.keys(transform.adds ?? {})])]
+}
+
+async function transformBySql(
+  local: LocalConnection,
+  sql: string,
+  landed: string,
+  contract: Contract,
+): Promise<Transformed> {
+  const folded = contract.columns.map((column) => column.name.toLowerCase())
+  const clash = contract.columns.find(
+    (column, position) => folded.indexOf(column.name.toLowerCase()) !== position,
+  )
+  if (clash !== undefined) {
+    throw new StetError(
+      'STET_CONFIG',
+      `The SQL transform cannot tell columns apart that differ only in case: "${clash.name}"`,
+      {
+        hint: 'Use a row transform, or rename one of them in the source',
+      },
+    )
+  }
+  const result = local.newName('transformed')
+  const columns = contract.columns.map((column) => `${column.id} as ${quoteIdentifier(column.name)}`)
+  await local.run(`create or replace view landed as select ${columns.join(', ')} from ${landed}`)
+  try {
+    await local.run(`create table ${result} as ${sql.trim().replace(/;\s*$/, '')}`)
+  } catch (cause) {
+    throw new StetError(
+      'STET_CONFIG',
+      `The SQL transform failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        hint: 'It is one select of DuckDB over the table "landed", whose columns bear the source\'s names',
+        cause,
+      },
+    )
+  }
+  const described = await local.rows(
+    `select column_name as name, data_type as type from duckdb_columns() where table_name = '${result}' order by column_index`,
+  )
+  const types = new Map(described.map((row) => [String(row.name), String(row.type)]))
+  const before = await local.count(`select count(*) from ${landed}`)
+  const rows = await local.count(`select count(*) from ${result}`)
+  return {
+    part: relationPart(result, (name) => exactText(quoteIdentifier(name), types.get(name) ?? 'VARCHAR')),
+    names: [...types.keys()],
+    rows,
+    filtered: Math.max(0, before - rows),
+    added: Math.max(0, rows - before),
+  }
+}
+
+/** A value of the local engine as the text that the landing reads. */
+function exactText(expression: string, type: string): string {
+  if (type === 'BLOB') return `'\\x' || lower(hex(${expression}))`
+  if (/[[(]/.test(type) && !type.startsWith('DECIMAL')) return `to_json(${expression})::varchar`
+  return `${expression}::varchar`
+}
+
+async function transformByRow(
+  local: LocalConnection,
+  change: (row: TransformRow) => TransformRow | readonly TransformRow[] | null,
+  names: readonly string[],
+  landed: string,
+  contract: Contract,
+  signal: AbortSignal,
+): Promise<Transformed> {
+  const table = local.newName('transformed')
+  await local.run(`create table ${table} (${names.map((_, position) => `t${position} varchar`).join(', ')})`)
+  const writer = await local.connect()
+  const appender = await writer.duckdb.createAppender(table)
+  const types = names.map(() => VARCHAR)
+  let pending: (string | null)[][] = names.map(() => [])
+  const flush = () => {
+    const chunk = DuckDBDataChunk.create(types)
+    chunk.setColumns(pending)
+    appender.appendDataChunk(chunk)
+    pending = names.map(() => [])
+  }
+  let rows = 0
+  let filtered = 0
+  let added = 0
+  const result = await local.duckdb.stream(
+    `select ${contract.columns.map(valueSql).join(', ')} from ${landed}`,
+  )
+  for (
+    let chunk = await result.fetchChunk();
+    chunk !== null && chunk.rowCount > 0;
+    chunk = await result.fetchChunk()
+  ) {
+    signal.throwIfAborted()
+    const values = chunk.getColumns()
+    for (let index = 0; index < chunk.rowCount; index++) {
+      const row: Record<string, TransformValue> = {}
+      for (let position = 0; position < contract.columns.length; position++) {
+        const name = contract.columns[position]?.name
+        if (name !== undefined) row[name] = (values[position]?.[index] ?? null) as TransformValue
+      }
+      const answer = callUser(change, row)
+      if (answer === null || answer === undefined) {
+        filtered++
+        continue
+      }
+      const answers = Array.isArray(answer) ? (answer as readonly TransformRow[]) : [answer as TransformRow]
+      if (answers.length === 0) filtered++
+      else added += answers.length - 1
+      for (const output of answers) {
+        refuseUnknown(output, names)
+        for (let position = 0; position < names.length; position++) {
+          pending[position]?.push(textOfValue(output[names[position] ?? ''], names[position] ?? ''))
+        }
+        rows++
+        if ((pending[0]?.length ?? 0) === CHUNK_ROWS) flush()
+      }
+    }
+  }
+  if ((pending[0]?.length ?? 0) > 0) flush()
+  appender.closeSync()
+  const positionOf = (name: string) => names.indexOf(name)
+  return { part: relationPart(table, (name) => `t${positionOf(name)}`), names, rows, filtered, added }
+}
+
+/** What JavaScript holds exactly goes to a row transform as it is, all else as exact text. */
+function valueSql(column: ContractColumn): string {
+  const native =
+    ['smallint', 'integer', 'bigint', 'double', 'boolean'].includes(column.type.kind) && !column.asText
+  return native ? column.id : `${column.id}::varchar`
+}
+
+function callUser(
+  change: (row: TransformRow) => TransformRow | readonly TransformRow[] | null,
+  row: TransformRow,
+): TransformRow | readonly TransformRow[] | null | undefined {
+  try {
+    return change(row)
+  } catch (cause) {
+    const shown = Object.entries(row).map(
+      ([name, value]) => `${name}=${value === null ? 'NULL' : String(value)}`,
+    )
+    throw new StetError(
+      'STET_CONFIG',
+      `The row transform failed: ${cause instanceof Error ? cause.message : String(cause)}; at the row ${shown.join(' ').slice(0, 500)}`,
+      { cause },
+    )
+  }
+}
+
+function refuseUnknown(row: TransformRow, names: readonly string[]): void {
+  for (const name in row) {
+    if (!names.includes(name)) {
+      throw new StetError(
+        'STET_CONFIG',
+        `The row transform returned a column "${name}" that nobody declared`,
+        {
+          hint: `Declare it: transform: { row, adds: { ${name}: 'text' } }`,
+        },
+      )
+    }
+  }
+}
+
+function textOfValue(value: unknown, name: string): string | null {
+  switch (typeof value) {
+    case 'string':
+      if (value.isWellFormed()) return value
+      throw new StetError('STET_CONFIG', `The row transform returned half of a surrogate pair in "${name}"`)
+    case 'number':
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+        throw new StetError(
+          'STET_CONFIG',
+          `The row transform returned ${value} in "${name}", an integer that a number cannot hold exactly`,
+          {
+            hint: 'Return a bigint or a string',
+          },
+        )
+      }
+      return String(value)
+    case 'bigint':
+    case 'boolean':
+      return String(value)
+    case 'undefined':
+      return null
+    default:
+      if (value === null) return null
+      throw new StetError(
+        'STET_CONFIG',
+        `The row transform returned ${Object.prototype.toString.call(value)} in "${name}"`,
+        {
+          hint: 'Return a string, number, bigint, boolean or null',
+        },
+      )
+  }
+}

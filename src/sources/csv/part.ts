@@ -1,0 +1,176 @@
+import { StetError } from '../../errors.ts'
+import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
+import type { Reject, RowLocation, SourceContext, SourceFile, SourcePart } from '../../model/source.ts'
+import { type Layout, scanData } from './layout.ts'
+import type { Dialect } from './options.ts'
+import { whyRefused } from './reason.ts'
+
+/** A file that has been measured, and what DuckDB reads in its place. */
+export interface PartOptions {
+  readonly file: SourceFile
+  /** The records as they stand in the file. */
+  readonly original: Layout
+  /** The same records as DuckDB gets to see them; the same layout where the file is read in place. */
+  readonly readable: Layout
+  readonly names: readonly string[]
+  readonly records: number
+  readonly longest: number
+  readonly dialect: Dialect
+  readonly delimiter: string
+}
+
+/** A file as a relation. Its `select` has to run on the connection of `context`, which holds the reject tables. */
+export function csvPart(options: PartOptions, context: SourceContext): SourcePart {
+  const { file, original, readable, names, records } = options
+  const { local, signal } = context
+  const rejectsTable = local.newName('csv_rejects')
+
+  /** Where DuckDB refused a record, by its place among those it got. Kept by a rollback, doubled by a second scan. */
+  const refusedByDuckDB = async (): Promise<ReadonlySet<number>> => {
+    const tables = await local.count(
+      `select count(*) from duckdb_tables() where table_name = ${quoteLiteral(rejectsTable)}`,
+    )
+    if (tables === 0) return new Set()
+    const rows = await local.rows(
+      `select distinct line_byte_position - 1 as offset
+         from ${quoteIdentifier(rejectsTable)}
+        order by 1`,
+    )
+    return placesOf(
+      rows.map((row) => Number(row.offset)),
+      readable,
+      file.path,
+      signal,
+    )
+  }
+
+  /** Visits the rows of `select` and, between them, the records that are none. */
+  const scanRows = async (
+    visit: (record: () => Buffer, line: number, row: number | null) => boolean,
+  ): Promise<void> => {
+    const refused = await refusedByDuckDB()
+    let given = 0
+    let row = 0
+    await scanData(original, { signal }, (bytes, start, end, at) => {
+      const isRow = !at.refused && !refused.has(++given)
+      if (isRow) row++
+      return visit(() => bytes.subarray(start, end), at.line, isRow ? row : null)
+    })
+  }
+
+  return {
+    file,
+    records,
+    select: (wanted) => selectSql(wanted, { ...options, rejectsTable }),
+    rejects: async () => {
+      const rejects: Reject[] = []
+      await scanRows((record, line, row) => {
+        if (row !== null) return true
+        const raw = record()
+        const why = whyRefused(raw, original, names) ?? UNEXPLAINED
+        rejects.push({ file: file.path, line, ...why, raw: raw.toString('utf8') })
+        return true
+      })
+      return rejects
+    },
+    locate: async (rows) => {
+      const found: RowLocation[] = []
+      const wanted = new Set(rows)
+      const last = Math.max(0, ...rows)
+      if (last === 0) return found
+      await scanRows((record, line, row) => {
+        if (row !== null && wanted.has(row)) found.push({ line, raw: record().toString('utf8') })
+        return row === null || row < last
+      })
+      return found
+    },
+  }
+}
+
+const UNEXPLAINED = { column: null, value: null, reason: 'the CSV reader refuses this record' }
+
+/** The places, from 1, of the records that begin at these offsets. */
+async function placesOf(
+  offsets: readonly number[],
+  layout: Layout,
+  name: string,
+  signal: AbortSignal,
+): Promise<ReadonlySet<number>> {
+  const places = new Set<number>()
+  let next = 0
+  if (offsets.length > 0) {
+    await scanData(layout, { signal }, (_bytes, _start, _end, at) => {
+      // DuckDB names the blank line before the record, if there is one.
+      let isNamed = false
+      for (; (offsets[next] ?? Number.POSITIVE_INFINITY) <= at.offset; next++) isNamed = true
+      if (isNamed) places.add(at.ordinal)
+      return next < offsets.length
+    })
+  }
+  if (places.size < offsets.length || next < offsets.length) {
+    throw new StetError('STET_INTERNAL', `Cannot tell which records of "${name}" were refused`, {
+      hint: 'Please report this, with the file if it may be shown',
+      details: { file: name, offsets: offsets.length, records: places.size },
+    })
+  }
+  return places
+}
+
+/** DuckDB's own limit for a record, which costs nothing. */
+const RECORD_BYTES_DEFAULT = 2_000_000
+const BUFFER_BYTES_DEFAULT = 32_000_000
+
+function selectSql(
+  wanted: readonly string[],
+  options: PartOptions & { readonly rejectsTable: string },
+): string {
+  const { names, readable, dialect, delimiter, longest, rejectsTable } = options
+  const fields = wanted.map((name, i) => {
+    const position = names.indexOf(name)
+    if (position !== -1) return `f${position} as c${i}`
+    throw new StetError('STET_COLUMNS', `Cannot read "${options.file.path}": it has no column "${name}"`, {
+      hint: `Its columns are: ${names.join(', ')}`,
+      details: { file: options.file.path, column: name },
+    })
+  })
+  const possible = dialect.nullTexts.filter((text) => !text.includes(delimiter))
+  // DuckDB wants at least one. A line break cannot stand in a field without quotes, so this one is never met.
+  const nullTexts = possible.length === 0 ? ['\n'] : possible
+  const settings: Readonly<Record<string, string>> = {
+    // Nothing is guessed by DuckDB: a bad file would change the guess.
+    auto_detect: 'false',
+    columns: `{${names.map((_, i) => `f${i}: 'VARCHAR'`).join(', ')}}`,
+    header: String(readable.hasHeader),
+    delim: quoteLiteral(delimiter),
+    quote: quoteLiteral(dialect.quote),
+    escape: quoteLiteral(dialect.quoteEscape),
+    // Two characters, which DuckDB reads as one. The only line end that it never gets wrong.
+    new_line: `'\\n'`,
+    // Several threads guess where records begin, and guess wrong in text with quotes and line breaks: rows change
+    // or are lost without a word. One thread uses less processor time, too.
+    parallel: 'false',
+    strict_mode: 'true',
+    null_padding: 'false',
+    nullstr: `[${nullTexts.map(quoteLiteral).join(', ')}]`,
+    // "" is a text, only an empty field without quotes is NULL.
+    allow_quoted_nulls: 'false',
+    // By content, which has been seen to already; DuckDB would go by the name.
+    compression: `'none'`,
+    hive_partitioning: 'false',
+    store_rejects: 'true',
+    rejects_table: quoteLiteral(rejectsTable),
+    rejects_scan: quoteLiteral(`${rejectsTable}_scan`),
+    ...(longest < RECORD_BYTES_DEFAULT / 2
+      ? {}
+      : {
+          max_line_size: String(longest + 1024),
+          buffer_size: String(Math.max(BUFFER_BYTES_DEFAULT, 2 * (longest + 1024))),
+        }),
+  }
+  const list = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
+  const unwanted = names.flatMap((name, i) => (wanted.includes(name) ? [] : [`f${i}`]))
+  // DuckDB lets ragged records pass when it may skip the columns that nobody asked for.
+  const all = unwanted.length === 0 ? '' : `\n where coalesce(${unwanted.join(', ')}, '') is not null`
+  return `select ${fields.join(', ')}
+  from read_csv(${quoteLiteral(readable.path)}, ${list.join(', ')})${all}`
+}

@@ -1,0 +1,83 @@
+import type { Columns } from '../../model/columns.ts'
+import type { OpenSource, Source, SourceContext } from '../../model/source.ts'
+import { rowAsJson, rowsAt } from '../shared/text-table.ts'
+import { loadDriver } from './driver.ts'
+import { describeQuery, type QueryField } from './fields.ts'
+import { pullRows } from './pull.ts'
+import { openSession } from './session.ts'
+
+export interface PostgresQueryOptions<C extends Columns> {
+  /** `postgres://user:password@host:5432/database`. */
+  readonly url: string
+  /** One statement that gives rows. It is run in a transaction that only reads. */
+  readonly query: string
+  /** Default: the target's columns, and the query's own types for a table that does not exist yet. */
+  readonly columns?: C | undefined
+}
+
+/**
+ * A source of the rows that a query gives at a PostgreSQL server, all from one moment of the database. It is run once
+ * for each run, streamed, and every value is the text that the server prints.
+ *
+ * Needs the packages `pg` and `pg-copy-streams`.
+ *
+ * @example
+ * postgres({
+ *   url: process.env.SHOP_URL ?? '',
+ *   query: 'select order_ref, amount, updated_at from orders where paid',
+ * })
+ */
+export function postgres<const C extends Columns = Columns>(options: PostgresQueryOptions<C>): Source<C> {
+  return {
+    kind: 'postgres',
+    columns: options.columns,
+    description: `query at ${placeOf(options.url)}`,
+    open: (context) => openQuery(options.url, options.query, context),
+  }
+}
+
+async function openQuery(url: string, query: string, context: SourceContext): Promise<OpenSource> {
+  const { local, signal, progress } = context
+  // A semicolon at the end is a habit, and no part of a statement inside another.
+  const statement = query.trim().replace(/(\s*;)+$/, '')
+  await using session = await openSession(await loadDriver(), url, signal)
+  const fields = await describeQuery(session, statement)
+  const table = await pullRows({ session, local, query: statement, fields, signal, progress })
+  const positionByName = new Map(fields.map(({ name }, i) => [name, i]))
+  return {
+    fields: fields.map(({ name, type }) => ({ name, type })),
+    files: [],
+    parts: [
+      {
+        file: null,
+        select: (wanted) => {
+          const values = wanted.map((name, i) => `${valueSql(fields, positionByName.get(name))} as c${i}`)
+          return `select ${values.join(', ')} from ${table}`
+        },
+        rejects: async () => [],
+        locate: async (rows) => {
+          const names = fields.map(({ name }) => name)
+          const found = await rowsAt(local, table, rows)
+          return found.map((values, i) => ({ line: rows[i] ?? 0, raw: rowAsJson(names, values) }))
+        },
+      },
+    ],
+    verify: async () => undefined,
+    [Symbol.asyncDispose]: () => local.run(`drop table ${table}`),
+  }
+}
+
+function valueSql(fields: readonly QueryField[], position: number | undefined): string {
+  if (position === undefined) return 'null::varchar'
+  // COPY writes t and f, a cast to text true and false: a text column shall hold what the server's own cast gives.
+  return fields[position]?.type.kind === 'boolean'
+    ? `case f${position} when 't' then 'true' when 'f' then 'false' end`
+    : `f${position}`
+}
+
+/** Host and database of a URL, and never who may enter. */
+function placeOf(url: string): string {
+  if (!URL.canParse(url)) return 'PostgreSQL'
+  const { host, pathname } = new URL(url)
+  return `postgres://${host}${pathname}`
+}

@@ -1,0 +1,158 @@
+import { StetError } from '../../errors.ts'
+import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
+import type { KeptColumns } from '../../model/columns.ts'
+import type { LocalConnection } from '../../model/local.ts'
+import type { TargetColumn, TargetTable } from '../../model/target.ts'
+import type { DuckDBTableName } from './table-name.ts'
+import { typeOfNative } from './types.ts'
+
+/** A rule of the table that says which columns' values come only once. */
+export interface UniqueRule {
+  readonly columns: readonly string[]
+}
+
+/** A table as the catalog has it. */
+export interface FoundTable extends TargetTable {
+  readonly unique: readonly UniqueRule[]
+}
+
+/** By these comments on its columns Stet knows which ones it made for itself. */
+export const KEPT_COMMENT: Readonly<Record<keyof KeptColumns, string>> = {
+  updatedAt: 'stet:updated_at',
+  contentHash: 'stet:content_hash',
+}
+
+/**
+ * Looks a table up in the attached file. DuckDB's identifiers are equal without regard to case, also quoted ones.
+ *
+ * @throws {StetError} `STET_CONFIG` when the name is a view's.
+ */
+export async function findTable(
+  local: LocalConnection,
+  catalog: string,
+  table: DuckDBTableName,
+): Promise<FoundTable | null> {
+  const here = (of: string) => `
+    ${of}.database_name = ${quoteLiteral(unquoted(catalog))}
+    and lower(${of}.schema_name) = lower(${quoteLiteral(table.schema)})`
+  const views = await local.count(`
+    select count(*)
+      from duckdb_views() as v
+     where ${here('v')}
+       and lower(v.view_name) = lower(${quoteLiteral(table.name)})`)
+  if (views > 0) {
+    throw new StetError('STET_CONFIG', `Cannot load into ${table.shown}: it is a view`, {
+      hint: 'Name the table behind it',
+    })
+  }
+  const named = (of: string) => `${here(of)} and lower(${of}.table_name) = lower(${quoteLiteral(table.name)})`
+  const [found] = await local.rows(`
+    select t.estimated_size::varchar as rows, t.sql
+      from duckdb_tables() as t
+     where ${named('t')}`)
+  if (found === undefined) return null
+  const columns = await local.rows(`
+    select c.column_name as name, c.data_type as native, c.is_nullable as nullable, c.column_default as initial, c.comment
+      from duckdb_columns() as c
+     where ${named('c')}
+     order by c.column_index`)
+  const constraints = await local.rows(`
+    select to_json(k.constraint_column_names)::varchar as columns
+      from duckdb_constraints() as k
+     where ${named('k')}
+       and k.constraint_type in ('PRIMARY KEY', 'UNIQUE')`)
+  const indexes = await local.rows(`
+    select i.expressions
+      from duckdb_indexes() as i
+     where ${named('i')}
+       and i.is_unique`)
+  const generated = await generatedColumns(local, `${catalog}.${table.quoted}`, columns)
+  return {
+    name: table.shown,
+    rowsEstimate: Number(found.rows),
+    columns: columns.map((row) => columnOf(row, generated)),
+    unique: [
+      ...constraints.map((row) => ({ columns: namesIn(row.columns) })),
+      ...indexes.map((row) => ({ columns: indexedColumns(String(row.expressions)) })),
+    ],
+  }
+}
+
+function columnOf(row: Readonly<Record<string, unknown>>, generated: ReadonlySet<string>): TargetColumn {
+  const name = String(row.name)
+  const native = String(row.native)
+  const nullable = row.nullable === true
+  const kept = keptBy(row.comment)
+  return {
+    name,
+    native,
+    type: typeOfNative(native),
+    nullable,
+    generated: generated.has(name),
+    optional: nullable || row.initial !== null || generated.has(name),
+    ...(kept === undefined ? {} : { kept }),
+  }
+}
+
+function keptBy(comment: unknown): keyof KeptColumns | undefined {
+  if (comment === KEPT_COMMENT.updatedAt) return 'updatedAt'
+  if (comment === KEPT_COMMENT.contentHash) return 'contentHash'
+  return undefined
+}
+
+/**
+ * The catalog shows the expression of a generated column as if it were a default, always as a cast to its type. Only the
+ * binder tells the two apart, so it is asked to prepare (not to run) an insert.
+ */
+async function generatedColumns(
+  local: LocalConnection,
+  qualified: string,
+  columns: readonly Readonly<Record<string, unknown>>[],
+): Promise<ReadonlySet<string>> {
+  const generated = new Set<string>()
+  for (const { name, initial } of columns) {
+    if (String(initial).startsWith('CAST(') && (await refusesInsert(local, qualified, String(name))))
+      generated.add(String(name))
+  }
+  return generated
+}
+
+async function refusesInsert(local: LocalConnection, qualified: string, column: string): Promise<boolean> {
+  try {
+    const statement = await local.duckdb.prepare(
+      `insert into ${qualified} (${quoteIdentifier(column)}) select null where false`,
+    )
+    statement.destroySync()
+    return false
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('generated column')) return true
+    throw error
+  }
+}
+
+/**
+ * The columns of an index, which the catalog prints as a list of expressions: `[a, '"odd, name"']`. An index over anything
+ * but columns enforces nothing of them by itself.
+ */
+function indexedColumns(expressions: string): readonly string[] {
+  const items = expressions.slice(1, -1).match(/'(?:[^'\\]|\\.)*'|[^,\s][^,]*/g) ?? []
+  const names = items.map((item) =>
+    columnIn(item.startsWith("'") ? item.slice(1, -1).replaceAll("\\'", "'") : item),
+  )
+  return names.every((name) => name !== null) ? names : []
+}
+
+function columnIn(expression: string): string | null {
+  const quoted = /^"((?:[^"]|"")+)"$/.exec(expression)
+  if (quoted !== null) return quoted[1]?.replaceAll('""', '"') ?? null
+  return expression.includes('(') ? null : expression
+}
+
+function namesIn(json: unknown): readonly string[] {
+  const names: unknown = JSON.parse(String(json))
+  return Array.isArray(names) ? names.map(String) : []
+}
+
+function unquoted(identifier: string): string {
+  return identifier.slice(1, -1).replaceAll('""', '"')
+}

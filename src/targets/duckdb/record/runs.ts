@@ -1,0 +1,176 @@
+import type { DuckDBValue } from '@duckdb/node-api'
+import { StetError } from '../../../errors.ts'
+import type { LocalConnection } from '../../../model/local.ts'
+import {
+  NO_COUNTS,
+  type RunCounts,
+  type RunRecord,
+  type RunStart,
+  type RunStatus,
+} from '../../../model/run.ts'
+import type { Reject, SourceFile } from '../../../model/source.ts'
+import { recordSchema, recordVersion } from './schema.ts'
+
+/** Every count of a run with its column in the record. */
+const COLUMN_BY_COUNT: Readonly<Record<keyof RunCounts, string>> = {
+  read: 'read',
+  filtered: 'filtered',
+  added: 'added',
+  afterTransform: 'after_transform',
+  rejected: 'rejected',
+  duplicate: 'duplicate',
+  inserted: 'inserted',
+  updated: 'updated',
+  unchanged: 'unchanged',
+  stale: 'stale',
+  frozen: 'frozen',
+  deleted: 'deleted',
+}
+const COUNTS = Object.keys(COLUMN_BY_COUNT) as (keyof RunCounts)[]
+
+/**
+ * Writes the run's first line. Lines that say `running` are of attempts that are gone: whoever holds the file is alone,
+ * so they are marked as interrupted.
+ */
+export async function startRun(
+  local: LocalConnection,
+  catalog: string,
+  table: string,
+  start: RunStart,
+): Promise<void> {
+  const run = `${recordSchema(catalog)}.run`
+  await local.run(`update ${run} set status = 'interrupted' where status = 'running'`)
+  await local.duckdb.run(
+    `insert into ${run} (attempt_id, run_id, pipeline, source, slice, table_name, strategy, truth, holder, stet_version,
+                         status, started_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'running', now())`,
+    [
+      start.attemptId,
+      start.runId,
+      start.pipeline,
+      start.source,
+      start.slice,
+      table,
+      start.strategy,
+      start.truth,
+      start.holder,
+      start.stetVersion,
+    ],
+  )
+}
+
+/** Completes the run's line, in the transaction that the connection is in. */
+export async function finishRun(local: LocalConnection, catalog: string, record: RunRecord): Promise<void> {
+  const counts = COUNTS.map((count, position) => `${COLUMN_BY_COUNT[count]} = $${position + 7}::bigint`)
+  const result = await local.duckdb.run(
+    `update ${recordSchema(catalog)}.run
+        set status = $2, files = $3, rejects = $4, error_code = $5, error_message = $6, finished_at = now(),
+            ${counts.join(', ')}
+      where attempt_id = $1`,
+    [
+      record.attemptId,
+      record.status,
+      JSON.stringify(record.files),
+      JSON.stringify(record.rejects),
+      record.error?.code ?? null,
+      record.error?.message ?? null,
+      ...COUNTS.map((count) => String(record.counts[count])),
+    ],
+  )
+  if (result.rowsChanged === 1) return
+  throw new StetError(
+    'STET_INTERNAL',
+    `The record has no line of the attempt ${record.attemptId}; nothing was written`,
+  )
+}
+
+/** The record of an attempt that has ended, or null. */
+export async function findFinishedRun(
+  local: LocalConnection,
+  catalog: string,
+  attemptId: string,
+): Promise<RunRecord | null> {
+  const reader = await local.duckdb.runAndReadAll(
+    `select * from ${recordSchema(catalog)}.run where attempt_id = $1 and status <> 'running'`,
+    [attemptId],
+  )
+  const [row] = reader.getRowObjects()
+  if (row === undefined) return null
+  const status = statusOf(row)
+  return {
+    attemptId,
+    status: status === 'running' ? 'interrupted' : status,
+    counts: countsIn(row) ?? NO_COUNTS,
+    files: filesIn(row),
+    rejects: rejectsIn(row),
+    error: errorIn(row),
+  }
+}
+
+/** The state in which a run that ended well has left its table. */
+export interface LeftState {
+  readonly keyColumns: string
+  readonly rows: number
+}
+
+/** Notes what the table is like at the end of a run, in the transaction that the connection is in. */
+export async function noteLeftState(
+  local: LocalConnection,
+  catalog: string,
+  attemptId: string,
+  qualified: string,
+  keyColumns: string,
+): Promise<void> {
+  await local.duckdb.run(
+    `update ${recordSchema(catalog)}.run
+        set key_columns = $2, table_rows = (select count(*) from ${qualified})
+      where attempt_id = $1`,
+    [attemptId, keyColumns],
+  )
+}
+
+/** How the last run into this table has left it, or null where none has ended well. */
+export async function findLeftState(
+  local: LocalConnection,
+  catalog: string,
+  table: string,
+): Promise<LeftState | null> {
+  if ((await recordVersion(local, catalog)) === 0) return null
+  const reader = await local.duckdb.runAndReadAll(
+    `select key_columns, table_rows
+       from ${recordSchema(catalog)}.run
+      where table_name = $1
+        and status = 'succeeded'
+      order by finished_at desc, rowid desc
+      limit 1`,
+    [table],
+  )
+  const [row] = reader.getRowObjects()
+  return row === undefined ? null : { keyColumns: String(row.key_columns), rows: Number(row.table_rows) }
+}
+
+type Row = Readonly<Record<string, DuckDBValue>>
+
+export function statusOf(row: Row): RunStatus {
+  const status = String(row.status)
+  return status === 'running' || status === 'succeeded' || status === 'failed' ? status : 'interrupted'
+}
+
+export function countsIn(row: Row): RunCounts | null {
+  if (row.read === null || row.read === undefined) return null
+  return Object.fromEntries(
+    COUNTS.map((count) => [count, Number(row[COLUMN_BY_COUNT[count]])]),
+  ) as unknown as RunCounts
+}
+
+export function filesIn(row: Row): readonly SourceFile[] {
+  return row.files === null ? [] : (JSON.parse(String(row.files)) as SourceFile[])
+}
+
+export function rejectsIn(row: Row): readonly Reject[] {
+  return row.rejects === null ? [] : (JSON.parse(String(row.rejects)) as Reject[])
+}
+
+export function errorIn(row: Row): { readonly code: string; readonly message: string } | null {
+  return row.error_code === null ? null : { code: String(row.error_code), message: String(row.error_message) }
+}

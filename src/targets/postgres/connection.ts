@@ -1,0 +1,142 @@
+import type { Readable, Writable } from 'node:stream'
+import type { ClientConfig } from 'pg'
+import type { Driver } from './driver.ts'
+import { describeError } from './errors.ts'
+
+/** A row of an answer, every value as the server's text. */
+export type Row = Readonly<Record<string, string | null>>
+
+/** One connection to the server. Nothing of it outlives a transaction, so a transaction pooler does no harm. */
+export interface Connection extends AsyncDisposable {
+  /**
+   * The server process, where the answer comes from it directly; null behind a pooler, which makes up a number of its
+   * own and may give every transaction another process.
+   */
+  readonly directProcess: string | null
+  /** Whether the connection broke; then nothing more can be asked of it. */
+  readonly lost: boolean
+  /** Runs one statement with parameters, or several without; the rows of the last one. */
+  query(sql: string, parameters?: readonly (string | null)[]): Promise<readonly Row[]>
+  /** The command that the server says it has carried out, such as `COMMIT`, or `ROLLBACK` in its stead. */
+  command(sql: string): Promise<string>
+  copyTo(sql: string): CopyOut
+  copyFrom(sql: string): CopyIn
+  /** Says in which server process the transaction runs, so that an abort reaches it behind a pooler as well. */
+  runsIn(process: string): void
+  /** Cuts the connection; the server undoes what is open. */
+  destroy(): void
+}
+
+export interface CopyOut {
+  readonly bytes: Readable
+  /** How many rows the server says it has sent; settles when it is ready for the next statement. */
+  readonly rows: Promise<number>
+}
+
+export interface CopyIn {
+  readonly bytes: Writable
+  /** How many rows the server has taken; resolves only after {@link bytes} was ended. */
+  readonly rows: Promise<number>
+}
+
+/**
+ * Connects.
+ *
+ * @param signal Cancels a running statement from a second connection, then cuts this one (a broken COPY is never reused).
+ */
+export async function openConnection(
+  driver: Driver,
+  config: ClientConfig,
+  signal?: AbortSignal,
+): Promise<Connection> {
+  signal?.throwIfAborted()
+  const { client, socket } = await driver.connect(config)
+  let lost = false
+  client.on('end', () => {
+    lost = true
+  })
+  client.on('error', () => {
+    lost = true
+  })
+  const ask = async (sql: string, parameters?: readonly (string | null)[]) => {
+    signal?.throwIfAborted()
+    try {
+      const answer = await (parameters === undefined ? client.query(sql) : client.query(sql, [...parameters]))
+      // Several statements give several results; the types of the driver know only of one.
+      const results = Array.isArray(answer) ? answer : [answer]
+      return results[results.length - 1] as typeof answer
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error
+    }
+  }
+  const [started] = (await ask('select pg_backend_pid() as pid')).rows as Row[]
+  const process = started?.pid ?? null
+  const direct = process !== null && String((client as { processID?: unknown }).processID) === process
+
+  let running = direct ? process : null
+  let cancelled: Promise<void> | undefined
+  const cancel = () => {
+    cancelled = cancelStatement(driver, config, running).finally(() => socket.destroy())
+  }
+  signal?.addEventListener('abort', cancel, { once: true })
+
+  return {
+    directProcess: direct ? process : null,
+    get lost() {
+      return lost
+    },
+    query: async (sql, parameters) => (await ask(sql, parameters)).rows as Row[],
+    command: async (sql) => (await ask(sql)).command,
+    copyTo: (sql) => {
+      signal?.throwIfAborted()
+      const query = client.query(driver.copyTo(sql))
+      return { bytes: query, rows: whenReady(query) }
+    },
+    copyFrom: (sql) => {
+      signal?.throwIfAborted()
+      const query = client.query(driver.copyFrom(sql))
+      return {
+        bytes: query,
+        rows: new Promise((resolve, reject) => {
+          query.once('finish', () => resolve(query.rowCount))
+          query.once('error', reject)
+        }),
+      }
+    },
+    runsIn: (found) => {
+      running = found
+    },
+    destroy: () => socket.destroy(),
+    [Symbol.asyncDispose]: async () => {
+      signal?.removeEventListener('abort', cancel)
+      await cancelled
+      if (lost || signal?.aborted === true) socket.destroy()
+      else await client.end().catch(() => socket.destroy())
+    },
+  }
+}
+
+/** `end` comes with the last byte, before the server's count; the count is there when it is ready again. */
+function whenReady(query: Readable & { rowCount: number }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    Object.assign(query, { handleReadyForQuery: () => resolve(query.rowCount) })
+    query.once('error', reject)
+  })
+}
+
+/**
+ * Stops what the other connection runs. Without it the server would go on by itself after the socket is cut, until it
+ * next writes to it.
+ */
+async function cancelStatement(driver: Driver, config: ClientConfig, process: string | null): Promise<void> {
+  if (process === null) return
+  try {
+    const { client } = await driver.connect(config)
+    await client.query('select pg_cancel_backend($1)', [process])
+    await client.end()
+  } catch (error) {
+    // The caller is on its way out with the reason of the abort; a server that cannot be asked is cut off all the same.
+    describeError(error, 'cancel the running statement')
+  }
+}

@@ -1,0 +1,118 @@
+import { StetError, type StetErrorCode, type StetErrorOptions } from '../../errors.ts'
+
+/**
+ * What each answer of the database means for a run, by SQLSTATE or its class (the first two characters). The longest
+ * match counts. Retryable (exit 75) is only what a second attempt can cure; nothing is ever repeated inside a run.
+ */
+const CODE_BY_SQLSTATE: Readonly<Record<string, StetErrorCode>> = {
+  // The connection is gone, refused, or the server is going down or full: nothing of ours was committed.
+  '08': 'STET_CONNECTION',
+  '53': 'STET_CONNECTION',
+  '57P': 'STET_CONNECTION',
+  '25P03': 'STET_CONNECTION', // idle_in_transaction_session_timeout
+  '25P04': 'STET_CONNECTION', // transaction_timeout
+  '57014': 'STET_CONNECTION', // cancelled by somebody else, such as an administrator
+  // Another transaction was preferred.
+  '40': 'STET_SERIALIZATION',
+  '55P03': 'STET_LOCK_TIMEOUT',
+  // The user may not do it; 25006 is a standby or a read-only default.
+  '28': 'STET_PRIVILEGE',
+  '42501': 'STET_PRIVILEGE',
+  '25006': 'STET_PRIVILEGE',
+  // Named in the pipeline, not there.
+  '3D000': 'STET_CONFIG',
+  '3F000': 'STET_CONFIG',
+  // The table refuses a row: constraints, domains, values out of range, a view's check option.
+  '22': 'STET_CONSTRAINT',
+  '23': 'STET_CONSTRAINT',
+  '44': 'STET_CONSTRAINT',
+  // A trigger or function of the user raised it.
+  P0: 'STET_TRIGGER',
+  '09': 'STET_TRIGGER',
+  '27': 'STET_TRIGGER', // a BEFORE trigger has changed the row that the statement changes
+}
+
+/** What the driver's error carries; read field by field, because its class comes with the optional package. */
+interface ServerError {
+  readonly message: string
+  readonly code?: unknown
+  readonly detail?: unknown
+  readonly constraint?: unknown
+  readonly table?: unknown
+  readonly column?: unknown
+  readonly where?: unknown
+}
+
+/** The SQLSTATE of an error that the server sent, or null when the error is the connection's or our own. */
+export function sqlstateOf(error: unknown): string | null {
+  const code = (error as Partial<ServerError> | null)?.code
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in (error as object)
+    ? code
+    : null
+}
+
+/** Whether the server may or may not have acted on what it was sent last. */
+export function isConnectionLoss(error: unknown): boolean {
+  const sqlstate = sqlstateOf(error)
+  if (sqlstate !== null) return codeOf(sqlstate) === 'STET_CONNECTION' && sqlstate !== '57014'
+  return !(error instanceof StetError) || error.code === 'STET_CONNECTION'
+}
+
+/**
+ * A driver's error as one of Stet's.
+ *
+ * @param action What was being done, as in `Cannot ${action}`.
+ */
+export function describeError(error: unknown, action: string): StetError {
+  if (error instanceof StetError) return error
+  const sqlstate = sqlstateOf(error)
+  const server = error as ServerError
+  if (sqlstate === null) {
+    return new StetError('STET_CONNECTION', `Cannot ${action}: ${messageOf(error)}`, { cause: error })
+  }
+  const code = codeOf(sqlstate)
+  const facts = [server.message, server.detail].filter((part) => typeof part === 'string' && part !== '')
+  return new StetError(code, `Cannot ${action}: ${facts.join('. ')}`, {
+    ...hintOf(code, server),
+    details: { sqlstate, ...namedParts(server) },
+    cause: error,
+  })
+}
+
+function codeOf(sqlstate: string): StetErrorCode {
+  for (let length = 5; length >= 2; length--) {
+    const code = CODE_BY_SQLSTATE[sqlstate.slice(0, length)]
+    if (code !== undefined) return code
+  }
+  return 'STET_INTERNAL'
+}
+
+function hintOf(code: StetErrorCode, server: ServerError): Pick<StetErrorOptions, 'hint'> {
+  if (code === 'STET_CONSTRAINT' && typeof server.constraint === 'string') {
+    return {
+      hint: `Nothing was written. Correct the row at its source, or look at constraint "${server.constraint}"`,
+    }
+  }
+  if (code === 'STET_TRIGGER' && typeof server.where === 'string') {
+    return { hint: `Raised in ${server.where.split('\n')[0]}` }
+  }
+  if (code === 'STET_LOCK_TIMEOUT') return { hint: 'Another transaction holds the table; run again later' }
+  return {}
+}
+
+function namedParts(server: ServerError): Record<string, string> {
+  const parts: Record<string, string> = {}
+  for (const name of ['constraint', 'table', 'column'] as const) {
+    const value = server[name]
+    if (typeof value === 'string') parts[name] = value
+  }
+  return parts
+}
+
+/** A refused connection comes as an AggregateError without a message, one error for each address. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') {
+    return error.errors.map(messageOf).join('; ')
+  }
+  return error instanceof Error ? error.message : String(error)
+}

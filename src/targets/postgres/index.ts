@@ -1,0 +1,64 @@
+import type { ClientConfig } from 'pg'
+import { StetError } from '../../errors.ts'
+import type { Target } from '../../model/target.ts'
+import { IDENTIFIER_BYTES_MAX } from './checks.ts'
+import { openConnection } from './connection.ts'
+import { loadDriver } from './driver.ts'
+import { describeError } from './errors.ts'
+import { readRunLog } from './record/run-log.ts'
+import { openSession } from './session.ts'
+
+export interface PostgresOptions {
+  /** `postgres://user@host:5432/database`. Without it the PG* environment variables and `.pgpass` say where. */
+  readonly url?: string | undefined
+}
+
+/**
+ * Tables of a PostgreSQL database (14 or newer). Needs the packages `pg` and `pg-copy-streams`. Works through a
+ * transaction pooler.
+ *
+ * @example
+ * const target = postgres({ url: process.env.DATABASE_URL })
+ */
+export function postgres({ url }: PostgresOptions = {}): Target {
+  const config: ClientConfig = {
+    fallback_application_name: 'stet',
+    ...(url === undefined ? {} : { connectionString: url }),
+  }
+  const connect = async (signal?: AbortSignal) => openConnection(await loadDriver(), config, signal)
+  return {
+    kind: 'postgres',
+    description: describeUrl(url),
+    capabilities: {
+      strategies: ['upsert', 'insert-once', 'replace-table'],
+      transactional: true,
+      identifierBytesMax: IDENTIFIER_BYTES_MAX,
+    },
+    open: (options) => openSession(connect, options),
+    openRunLog: async ({ signal }) => {
+      const connection = await connect(signal)
+      try {
+        return await readRunLog(connection)
+      } catch (error) {
+        await connection[Symbol.asyncDispose]()
+        throw describeError(error, 'read the record of runs')
+      }
+    },
+  }
+}
+
+/** Where the target is, without password and options. */
+function describeUrl(url: string | undefined): string {
+  if (url === undefined) return 'PostgreSQL (PG* environment)'
+  let parsed: URL
+  try {
+    parsed = new URL(url)
+  } catch {
+    // The text may hold a password, so it is not shown.
+    throw new StetError('STET_CONFIG', 'Cannot read the url of the PostgreSQL target', {
+      hint: 'Write postgres://user@host:5432/database; encode special characters of a password (%40 for @)',
+    })
+  }
+  const user = parsed.username === '' ? '' : `${parsed.username}@`
+  return `postgres://${user}${parsed.host}${parsed.pathname}`
+}

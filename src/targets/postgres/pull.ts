@@ -1,0 +1,124 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { StetError } from '../../errors.ts'
+import { quoteLiteral } from '../../local/quote.ts'
+import type { LocalConnection } from '../../model/local.ts'
+import type { Connection } from './connection.ts'
+
+/** One column of what the server sends, and what the local table makes of it. */
+export interface PulledColumn {
+  /** The local name. */
+  readonly id: string
+  /** As which the reader takes the field: the local type where the server's text of it is one, else VARCHAR. */
+  readonly readAs: string
+  /** Of {@link id}, in the local engine. */
+  readonly value: string
+  /** Whether a value is one that the local type cannot hold, in the local engine; null where it can hold all. */
+  readonly unheld: string | null
+}
+
+export interface Pulled {
+  readonly table: string
+  readonly rows: number
+  readonly unheld: readonly string[]
+}
+
+/**
+ * Brings the answer of a query into a local table, by way of a file in the run's folder. The query's first column must
+ * be a constant: the reader takes a byte order mark off the first field, and an all-NULL row of one column is a blank
+ * line.
+ *
+ * @param query Gives the constant and the columns, in order.
+ */
+export async function pullRows(
+  connection: Connection,
+  local: LocalConnection,
+  query: string,
+  columns: readonly PulledColumn[],
+): Promise<Pulled> {
+  const file = join(local.directory, `${local.newName('pull')}.csv`)
+  try {
+    const { bytes, rows } = connection.copyTo(`copy (${query}) to stdout (format csv)`)
+    const [sent] = await Promise.all([rows, pipeline(bytes, createWriteStream(file))])
+    const table = local.newName('pulled')
+    await readFile(local, table, file, columns)
+    const read = await local.count(`select count(*) from ${table}`)
+    // A server that fails midway leaves a file that reads well; only its own count says that it is whole.
+    if (read !== sent) {
+      throw new StetError('STET_INTERNAL', `PostgreSQL sent ${sent} rows, but ${read} were read`)
+    }
+    return { table, rows: read, unheld: await takeUnheld(local, table, columns) }
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+/** Reads the file with the reader's usual limits, and again with wider ones for lines over 2 MB. */
+async function readFile(
+  local: LocalConnection,
+  table: string,
+  file: string,
+  columns: readonly PulledColumn[],
+): Promise<void> {
+  try {
+    await local.run(readSqlOf(table, file, columns, ''))
+  } catch (error) {
+    if (!(error instanceof Error) || !/max(imum)?[ _]line[ _]size/i.test(error.message)) throw error
+    const bytes = (await longestRecord(file)) + 1024
+    // Without a buffer to match, the reader would ask for sixteen lines' room at once.
+    await local.run(readSqlOf(table, file, columns, `, max_line_size = ${bytes}, buffer_size = ${2 * bytes}`))
+  }
+}
+
+function readSqlOf(table: string, file: string, columns: readonly PulledColumn[], limits: string): string {
+  const fields = [['lead', 'VARCHAR'], ...columns.map(({ id, readAs }) => [id, readAs])]
+  const types = fields.map(([id, type]) => `'${id}': ${quoteLiteral(type ?? '')}`)
+  const values = columns.map(({ id, value }) => `${value} as ${id}`)
+  const flags = columns
+    .filter(({ unheld }) => unheld !== null)
+    .map(({ id, unheld }) => `${unheld} as unheld_${id}`)
+  return `
+    create or replace table ${table} as
+    select ${[...values, ...flags].join(', ')}
+      from read_csv(${quoteLiteral(file)},
+             columns = {${types.join(', ')}}, header = false, auto_detect = false, strict_mode = true,
+             delim = ',', quote = '"', escape = '"', new_line = '\\n', comment = '',
+             nullstr = '', allow_quoted_nulls = false${limits})`
+}
+
+/** Which columns hold something that the local type cannot; the flags are taken off the table. */
+async function takeUnheld(
+  local: LocalConnection,
+  table: string,
+  columns: readonly PulledColumn[],
+): Promise<readonly string[]> {
+  const flagged = columns.filter(({ unheld }) => unheld !== null)
+  if (flagged.length === 0) return []
+  const sums = flagged.map(({ id }) => `coalesce(bool_or(unheld_${id}), false) as ${id}`)
+  const [found] = await local.rows(`select ${sums.join(', ')} from ${table}`)
+  for (const { id } of flagged) await local.run(`alter table ${table} drop column unheld_${id}`)
+  return flagged.filter(({ id }) => found?.[id] === true).map(({ id }) => id)
+}
+
+const QUOTE = 0x22
+const NEWLINE = 0x0a
+
+/** Bytes of the longest record of a CSV file: a newline ends one unless the quotes before it are odd in number. */
+async function longestRecord(file: string): Promise<number> {
+  let longest = 0
+  let length = 0
+  let quoted = false
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {
+    for (const byte of chunk as Buffer) {
+      length++
+      if (byte === QUOTE) quoted = !quoted
+      else if (byte === NEWLINE && !quoted) {
+        longest = Math.max(longest, length)
+        length = 0
+      }
+    }
+  }
+  return Math.max(longest, length)
+}

@@ -1,0 +1,342 @@
+import { createHash } from 'node:crypto'
+import { StetError } from '../../errors.ts'
+import type { Contract } from '../../model/columns.ts'
+import type { RunStart } from '../../model/run.ts'
+import type { OpenTargetOptions, TargetSession } from '../../model/target.ts'
+import { parseTableName, requireIdentifierFits, type TableName } from '../shared/table-name.ts'
+import { applyToNewTable, applyToTable, statementsOf } from './apply.ts'
+import { canonicalTexts } from './canonical.ts'
+import { type CatalogTable, fingerprintOf, identify, readCatalog, type TableIdentity } from './catalog.ts'
+import {
+  IDENTIFIER_BYTES_MAX,
+  type KeyEnforcement,
+  requireColumns,
+  requireCreatable,
+  requireKeyEnforced,
+  requireTable,
+} from './checks.ts'
+import type { Connection } from './connection.ts'
+import { describeError, isConnectionLoss } from './errors.ts'
+import { resolveOutcome } from './outcome.ts'
+import { type Heartbeat, startHeartbeat } from './record/heartbeat.ts'
+import { type Lease, leaseLost, releaseLease, tryLease, until } from './record/lease.ts'
+import { migrate } from './record/migrations.ts'
+import { findRecord, finishRun, insertRun } from './record/runs.ts'
+import { pullScope } from './scope.ts'
+import { settingsSql } from './settings.ts'
+
+/** Opens connections for a session: its own, which an abort cuts, and others that go on after one. */
+export type Connect = (signal?: AbortSignal) => Promise<Connection>
+
+/** What `prepare` found out, and everything after relies on. */
+interface Prepared {
+  readonly contract: Contract
+  readonly enforcement: KeyEnforcement
+}
+
+/** One attempt's dealings with PostgreSQL; the order of its calls is the contract of {@link TargetSession}. */
+export async function openSession(connect: Connect, options: OpenTargetOptions): Promise<TargetSession> {
+  const { local, write, mode, lockTimeoutMs, leaseTimeoutMs, signal, notice } = options
+  const tableName = parseTableName(options.table)
+  // Before the server sees them: it would look for the name as cut, and might find another table.
+  for (const part of [tableName.schema, tableName.table]) {
+    if (part !== null) requireIdentifierFits(part, IDENTIFIER_BYTES_MAX)
+  }
+  const connection = await connect(signal)
+  const identity = await identifyOrClose(connection, tableName)
+  const settings = settingsSql({ lockTimeoutMs, searchPath: identity.searchPath })
+  let start: RunStart | undefined
+  let lease: Lease | undefined
+  let heartbeat: Heartbeat | undefined
+  let table: CatalogTable | null = null
+  let prepared: Prepared | undefined
+  let inTransaction = false
+
+  /** Gives an abort's own reason, and every other failure its place in the table of errors. */
+  const doing = async <T>(action: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      signal.throwIfAborted()
+      return await work()
+    } catch (error) {
+      signal.throwIfAborted()
+      throw describeError(error, `${action} ${identity.qualified}`)
+    }
+  }
+
+  const contractOf = (): Prepared => {
+    if (prepared === undefined) throw new StetError('STET_INTERNAL', 'prepare() was not called')
+    return prepared
+  }
+
+  const leaseOf = (): Lease => {
+    if (lease === undefined) throw new StetError('STET_INTERNAL', 'acquire() was not called')
+    return lease
+  }
+
+  const begin = async () => {
+    await connection.query(`begin${mode === 'plan' ? ' read only' : ''};\n${settings}`)
+    inTransaction = true
+  }
+
+  const rollback = async () => {
+    if (!inTransaction || connection.lost) return
+    inTransaction = false
+    await connection.query('rollback')
+  }
+
+  return {
+    acquire: (run) =>
+      doing('take the lease of', async () => {
+        start = run
+        await inTransactionOf(connection, settings, () => migrate(connection))
+        const beating = await connect()
+        try {
+          lease = await takeLease(connection, settings, identity, run, options, beating.directProcess)
+        } catch (error) {
+          await beating[Symbol.asyncDispose]()
+          throw error
+        }
+        heartbeat = startHeartbeat({ lease, leaseTimeoutMs, connection: beating, connect })
+      }),
+
+    describe: () =>
+      doing('describe', async () => {
+        table = await inTransactionOf(connection, settings, () =>
+          readCatalog(connection, identity, { counting: true }),
+        )
+        if (table === null) return null
+        const { columns, rowsEstimate } = table
+        requireTable(table)
+        return {
+          name: identity.qualified,
+          columns: columns.map(({ name, type, native, nullable, generated, optional, kept }) => ({
+            name,
+            type,
+            native,
+            nullable,
+            generated,
+            optional,
+            kept,
+          })),
+          rowsEstimate,
+        }
+      }),
+
+    prepare: (contract) =>
+      doing('prepare', async () => {
+        if (table === null) {
+          requireCreatable(identity, contract)
+          await requireNullsNotDistinct(connection, contract, write.nullKeys)
+          prepared = { contract, enforcement: contract.columns.some(({ key }) => key) ? 'index' : 'none' }
+          return
+        }
+        requireTable(table)
+        requireColumns(table, contract)
+        prepared = { contract, enforcement: requireKeyEnforced(table, contract, write) }
+      }),
+
+    canonical: (column, from) =>
+      doing('bring values into the form of', () =>
+        canonicalTexts({ connection, local, table, column, from, settings, inTransaction }),
+      ),
+
+    begin: () =>
+      doing('begin to load', async () => {
+        await begin()
+        const [process] = await connection.query('select pg_backend_pid() as pid')
+        if (process?.pid != null) connection.runsIn(process.pid)
+        if (mode === 'plan') return null
+        await lockTable(connection, identity, notice)
+        const committed = await findRecord(connection, leaseOf().attemptId)
+        if (committed !== null) {
+          await rollback()
+          return committed
+        }
+        await requireLease(connection, leaseOf())
+        const found = await identify(connection, tableName)
+        const now = await readCatalog(connection, found, { counting: false })
+        if (fingerprintOf(now) !== fingerprintOf(table)) {
+          throw new StetError(
+            'STET_SERIALIZATION',
+            `${identity.qualified} was altered since this run described it`,
+            {
+              hint: 'Nothing was written; run again',
+            },
+          )
+        }
+        return null
+      }),
+
+    rowsInScope: (contract, scope) =>
+      doing('read', async () => {
+        if (table === null) throw new StetError('STET_INTERNAL', `${identity.qualified} does not exist yet`)
+        return pullScope({ connection, local, table, contract, scope, readOnly: mode === 'plan' })
+      }),
+
+    apply: (contract, difference) =>
+      doing('write', async () => {
+        const { enforcement } = contractOf()
+        const work = { connection, local, difference, notice }
+        return table === null
+          ? applyToNewTable(work, identity, contract, write)
+          : applyToTable(work, { table, contract, write, enforcement })
+      }),
+
+    statements: () => statementsOf({ table, write, ...contractOf() }, identity),
+
+    commit: (record) =>
+      doing('commit', async () => {
+        if (heartbeat?.lost === true || !(await releaseLease(connection, leaseOf())))
+          throw leaseLost(leaseOf())
+        const transaction = await finishRun(connection, record)
+        if (transaction === null) throw leaseLost(leaseOf())
+        try {
+          const done = await connection.command('commit')
+          inTransaction = false
+          // The server answers a commit of a failed transaction with the word ROLLBACK and no error.
+          if (done !== 'COMMIT')
+            throw new StetError('STET_INTERNAL', `The server answered the commit with ${done}`)
+        } catch (error) {
+          if (!isConnectionLoss(error) && !signal.aborted) throw error
+          inTransaction = false
+          await resolveOutcome({
+            connect,
+            transaction,
+            attemptId: record.attemptId,
+            timeoutMs: lockTimeoutMs,
+            cause: error,
+          })
+        }
+        lease = undefined
+      }),
+
+    fail: async (record) => {
+      try {
+        await rollback().catch(() => undefined)
+        if (start === undefined) return
+        const run = start
+        const reusable = !connection.lost && !signal.aborted
+        const recorder = reusable ? connection : await connect()
+        try {
+          await inTransactionOf(recorder, settings, async () => {
+            await insertRun(recorder, identity.qualified, run, lease?.epoch ?? null)
+            await finishRun(recorder, record)
+            if (lease !== undefined) await releaseLease(recorder, lease)
+          })
+        } finally {
+          if (!reusable) await recorder[Symbol.asyncDispose]()
+        }
+        lease = undefined
+      } catch (error) {
+        // The failure that is being recorded is the one that people must see.
+        notice(describeError(error, `record the failed run of ${identity.qualified}`).message)
+      }
+    },
+
+    [Symbol.asyncDispose]: async () => {
+      await heartbeat?.[Symbol.asyncDispose]()
+      await rollback().catch(() => undefined)
+      await connection[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function identifyOrClose(connection: Connection, name: TableName): Promise<TableIdentity> {
+  try {
+    return await identify(connection, name)
+  } catch (error) {
+    await connection[Symbol.asyncDispose]()
+    throw describeError(error, `look for table ${name.table}`)
+  }
+}
+
+/** Runs work in a transaction of its own. */
+async function inTransactionOf<T>(
+  connection: Connection,
+  settings: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  await connection.query(`begin;\n${settings}`)
+  try {
+    const result = await work()
+    await connection.query('commit')
+    return result
+  } catch (error) {
+    if (!connection.lost) await connection.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+async function takeLease(
+  connection: Connection,
+  settings: string,
+  identity: TableIdentity,
+  start: RunStart,
+  { lockTimeoutMs, leaseTimeoutMs, signal, notice }: OpenTargetOptions,
+  heartbeatProcess: string | null,
+): Promise<Lease> {
+  const name = { table: identity.qualified, slice: start.slice }
+  let holder = ''
+  const lease = await until(
+    () =>
+      inTransactionOf(connection, settings, async () => {
+        const outcome = await tryLease(connection, { name, start, leaseTimeoutMs, heartbeatProcess })
+        if (outcome.lease === null) {
+          if (holder !== outcome.holder)
+            notice(`Waiting for ${outcome.holder}, which is loading ${name.table}`)
+          holder = outcome.holder
+          return null
+        }
+        if (outcome.tookOverFrom !== null) {
+          notice(`Took over the lease of ${name.table} from ${outcome.tookOverFrom}, which was interrupted`)
+        }
+        await insertRun(connection, name.table, start, outcome.lease.epoch)
+        return outcome.lease
+      }),
+    { timeoutMs: lockTimeoutMs, signal },
+  )
+  if (lease !== null) return lease
+  throw new StetError('STET_LOCKED', `${name.table} is being loaded by ${holder} (G7)`, {
+    hint: 'Wait for it, or give a longer --lock-timeout; a run that died is taken over by itself',
+    details: { table: name.table, slice: name.slice, holder },
+  })
+}
+
+/** The lock of a table among all runs of Stet, for the rest of the transaction; its key is the table's name. */
+async function lockTable(
+  connection: Connection,
+  { qualified }: TableIdentity,
+  notice: (message: string) => void,
+): Promise<void> {
+  const key = createHash('sha256').update(`stet:table:${qualified}`).digest().readBigInt64BE().toString()
+  const [row] = await connection.query('select pg_try_advisory_xact_lock($1) as locked', [key])
+  if (row?.locked === 't') return
+  notice(`Waiting for another run that writes ${qualified}`)
+  // A statement of its own: what follows must see the rows that were committed while this one waited.
+  await connection.query('select pg_advisory_xact_lock($1)', [key])
+}
+
+async function requireLease(connection: Connection, lease: Lease): Promise<void> {
+  const [row] = await connection.query(
+    `select epoch = $3 and attempt_id = $4 as held
+       from stet.lease
+      where table_name = $1 and slice = $2`,
+    [lease.table, lease.slice, lease.epoch, lease.attemptId],
+  )
+  if (row?.held !== 't') throw leaseLost(lease)
+}
+
+async function requireNullsNotDistinct(
+  connection: Connection,
+  contract: Contract,
+  nullKeys: 'reject' | 'match' | undefined,
+): Promise<void> {
+  if (nullKeys !== 'match' || contract.columns.every(({ key }) => !key)) return
+  const [row] = await connection.query(
+    `select current_setting('server_version_num')::integer >= 150000 as able`,
+  )
+  if (row?.able === 't') return
+  throw new StetError('STET_CONFIG', 'nullKeys "match" needs PostgreSQL 15 or newer', {
+    hint: 'Leave nullKeys out: a NULL in the key is then a reject',
+  })
+}

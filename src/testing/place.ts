@@ -1,0 +1,50 @@
+import type { Target } from '../model/target.ts'
+
+/**
+ * An empty place of the target under contract, made anew for each check: a database, a file. Everything a contract needs to
+ * look behind the target's back goes through it, so that the target never judges itself.
+ */
+export interface Place extends AsyncDisposable {
+  /** The target, reaching this place directly. */
+  readonly target: Target
+  /** Runs a statement of the target's own SQL as another writer would. */
+  execute(sql: string): Promise<void>
+  /** All rows of a table as texts in one fixed form, sorted; kept columns left out. Throws when there is no such table. */
+  rows(table: string): Promise<readonly string[]>
+  /** One text for each row that changes whenever the row is written, even with equal values (`xmin`, `ctid`); null where there is no such thing. */
+  versions(table: string): Promise<readonly string[] | null>
+  /** How many rows the named table has, 0 when it does not exist. */
+  count(table: string): Promise<number>
+  /** Tables and files that Stet has left beside the target's table and its record. */
+  leftovers(): Promise<readonly string[]>
+}
+
+/** Where an attempt is ended by force. */
+export interface FaultPoint {
+  /** 1-based, among the messages or statements that one attempt sends. */
+  readonly at: number
+  /** `before` the target acts on it, or `after` it has acted and nobody hears of it. */
+  readonly side: 'before' | 'after'
+}
+
+/** How an attempt at this kind of target can be ended by force at a known point. */
+export interface Faults {
+  /** What is done: `the connection is cut`, `the process is killed`. */
+  readonly what: string
+  /** Messages or statements that an attempt sends, counted in a run that nobody disturbs. */
+  countOf(place: Place, attempt: Attempt): Promise<number>
+  /** One attempt with a fault at the point. Resolves when it has ended, however it ended; says whether it claimed success. */
+  attemptWithFault(
+    place: Place,
+    attempt: Attempt,
+    point: FaultPoint,
+  ): Promise<{ readonly claimedSuccess: boolean }>
+}
+
+/** One attempt, as data, so that another process can make it. */
+export interface Attempt {
+  readonly table: string
+  readonly columns: Readonly<Record<string, string>>
+  readonly rows: readonly (readonly (string | null)[])[]
+  readonly write: import('../model/write.ts').WriteStrategy
+}

@@ -1,0 +1,2 @@
+/** This Stet's version, as `package.json` has it; a test holds them together. */
+export const VERSION = '0.1.0'

@@ -1,0 +1,109 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, inject } from 'vitest'
+import {
+  type DefinedPipeline,
+  definePipeline,
+  run,
+  type RunOptions,
+  type RunResult,
+  type Target,
+} from '../../src/index.ts'
+import type { Columns } from '../../src/model/columns.ts'
+import type { WriteStrategy } from '../../src/model/write.ts'
+import { csv } from '../../src/sources/csv/index.ts'
+import { json } from '../../src/sources/json/index.ts'
+import type { Place } from '../../src/testing/index.ts'
+import { duckdbPlace } from '../support/duckdb-place.ts'
+import { postgresPlace } from '../support/postgres-place.ts'
+
+export interface CasePlace extends Place {
+  readonly name: 'DuckDB' | 'PostgreSQL'
+  readonly target: Target
+}
+
+/** The places a case is tried in: a new DuckDB file, a new PostgreSQL database. */
+export function eachTarget(body: (name: CasePlace['name'], create: () => Promise<CasePlace>) => void): void {
+  describe('DuckDB', () =>
+    body('DuckDB', async () => ({ ...(await duckdbPlace()), name: 'DuckDB' as const })))
+  describe('PostgreSQL', () =>
+    body('PostgreSQL', async () => ({
+      ...(await postgresPlace(inject('postgresUrl'))),
+      name: 'PostgreSQL' as const,
+    })))
+}
+
+/** The folder of a case's files. */
+export function caseFolder(name: string): string {
+  return fileURLToPath(new URL(`./data/${name}`, import.meta.url))
+}
+
+export async function caseText(name: string, file: string): Promise<string> {
+  return await readFile(`${caseFolder(name)}/${file}`, 'utf8')
+}
+
+export interface CaseLoad {
+  readonly place: CasePlace
+  readonly folder: string
+  readonly file: string
+  readonly table: string
+  readonly write: WriteStrategy
+  readonly columns?: Columns | undefined
+}
+
+export function casePipeline({
+  place,
+  file,
+  table,
+  write,
+  columns,
+}: Omit<CaseLoad, 'folder'>): DefinedPipeline {
+  const declared = columns === undefined ? {} : { columns }
+  const source = /\.(jsonl|json)$/.test(file)
+    ? json({ files: file, ...declared })
+    : csv({ files: file, ...declared })
+  return definePipeline({
+    name: table,
+    source: source as never,
+    target: place.target,
+    table,
+    write: write as never,
+  })
+}
+
+/** Loads one file of a case. */
+export async function loadCase(load: CaseLoad, options: RunOptions = {}): Promise<RunResult> {
+  return await run(casePipeline(load), { cwd: load.folder, ...options })
+}
+
+/** Inserted/updated/unchanged, as the cases write it. */
+export function brief(result: RunResult): string {
+  const { inserted, updated, unchanged } = result.counts
+  return `${inserted}/${updated}/${unchanged}`
+}
+
+/** Rows of a table as arrays of text in the order of the named columns, sorted. */
+export async function table(
+  place: CasePlace,
+  name: string,
+  columns: readonly string[],
+): Promise<(string | null)[][]> {
+  const rows = await place.rows(name)
+  return rows
+    .map((row) => {
+      const values = parseFlat(row)
+      return columns.map((column) => values.get(column) ?? null)
+    })
+    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+}
+
+/** A flat JSON object, numbers kept as their digits. */
+function parseFlat(row: string): Map<string, string | null> {
+  const exact = row.replace(/([:,[]\s*)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?=\s*[,}\]])/g, '$1"$2"')
+  return new Map(
+    Object.entries(JSON.parse(exact) as Record<string, unknown>).map(([name, value]) => [
+      name,
+      value === null ? null : typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  )
+}

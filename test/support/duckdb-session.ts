@@ -1,0 +1,184 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { type LocalEngine, openLocalEngine } from '../../src/local/engine.ts'
+import { parseColumnType } from '../../src/model/column-type.ts'
+import type { Contract, ContractColumn, KeptColumns } from '../../src/model/columns.ts'
+import { NO_COUNTS, type RunCounts, type RunRecord, type RunStart } from '../../src/model/run.ts'
+import type { Difference, OpenTargetOptions, Target, TargetSession } from '../../src/model/target.ts'
+import type { WriteStrategy } from '../../src/model/write.ts'
+
+/** A folder for database files, gone at the end of the test. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'stet-duckdb-test-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+/** Statements on a file by somebody who is not Stet; the rows of the last one, as text. */
+export async function byHand(file: string, ...statements: readonly string[]): Promise<(string | null)[][]> {
+  const instance = await DuckDBInstance.create(file)
+  try {
+    const connection = await instance.connect()
+    await connection.run(`set TimeZone = 'UTC'`)
+    let rows: (string | null)[][] = []
+    for (const statement of statements) {
+      const reader = await connection.runAndReadAll(statement)
+      rows = reader.getRows().map((row) => row.map((value) => (value === null ? null : String(value))))
+    }
+    connection.closeSync()
+    return rows
+  } finally {
+    instance.closeSync()
+  }
+}
+
+/** A contract from `{ id: 'text' }`, a key and what is kept. */
+export function contractOf(
+  columns: Readonly<Record<string, string>>,
+  key: readonly string[],
+  options: { readonly keep?: Partial<KeptColumns>; readonly asText?: readonly string[] } = {},
+): Contract {
+  return {
+    columns: Object.entries(columns).map(
+      ([name, type], position): ContractColumn => ({
+        id: `c${position}`,
+        name,
+        type: parseColumnType(type),
+        origin: 'declared',
+        key: key.includes(name),
+        newest: false,
+        ignored: false,
+        asText: options.asText?.includes(name) === true,
+      }),
+    ),
+    keep: { updatedAt: null, contentHash: null, ...options.keep },
+  }
+}
+
+let attempts = 0
+
+export function startOf(options: Partial<RunStart> = {}): RunStart {
+  const attemptId = `attempt-${process.pid}-${++attempts}`
+  return {
+    attemptId,
+    runId: attemptId,
+    pipeline: 'test',
+    source: 'test rows',
+    slice: 'all',
+    strategy: 'upsert',
+    truth: 'source',
+    holder: `test:${process.pid}`,
+    stetVersion: '0.0.0',
+    ...options,
+  }
+}
+
+export function recordOf(
+  start: RunStart,
+  counts: Partial<RunCounts> = {},
+  options: Partial<RunRecord> = {},
+): RunRecord {
+  return {
+    attemptId: start.attemptId,
+    status: 'succeeded',
+    counts: { ...NO_COUNTS, ...counts },
+    files: [],
+    rejects: [],
+    error: null,
+    ...options,
+  }
+}
+
+export interface OpenedSession extends AsyncDisposable {
+  readonly local: LocalEngine
+  readonly session: TargetSession
+  readonly notices: readonly string[]
+}
+
+/** A session with an engine of its own. */
+export async function openTestSession(
+  target: Target,
+  table: string,
+  write: WriteStrategy,
+  options: Partial<OpenTargetOptions> = {},
+): Promise<OpenedSession> {
+  const local = await openLocalEngine({ threads: 2 })
+  const notices: string[] = []
+  try {
+    const session = await target.open({
+      table,
+      write,
+      local,
+      mode: 'run',
+      lockTimeoutMs: 10_000,
+      leaseTimeoutMs: 10_000,
+      signal: new AbortController().signal,
+      notice: (message) => notices.push(message),
+      ...options,
+    })
+    return {
+      local,
+      session,
+      notices,
+      [Symbol.asyncDispose]: async () => {
+        await session[Symbol.asyncDispose]()
+        await local[Symbol.asyncDispose]()
+      },
+    }
+  } catch (error) {
+    await local[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** A difference by hand: `rows` are SQL rows of `op`, the contract's columns, `content_hash`, `row_id`. */
+export async function differenceOf(
+  local: LocalEngine,
+  contract: Contract,
+  rows: readonly string[],
+): Promise<Difference> {
+  const table = local.newName('difference')
+  const ids = contract.columns.map((column) => column.id)
+  const names = ['op', ...ids, 'content_hash', 'row_id']
+  const values =
+    rows.length === 0
+      ? `select ${names.map(() => 'null').join(', ')} where false`
+      : `values ${rows.join(', ')}`
+  await local.run(`create table ${table} as from (${values}) as v(${names.join(', ')})`)
+  const countOf = (op: string) => local.count(`select count(*) from ${table} where op = '${op}'`)
+  return {
+    table,
+    inserts: await countOf('insert'),
+    updates: await countOf('update'),
+    deletes: await countOf('delete'),
+  }
+}
+
+/** One whole run with a difference by hand; a target that does not exist is made. */
+export async function writeByHand(
+  target: Target,
+  table: string,
+  write: WriteStrategy,
+  contract: Contract,
+  rows: readonly string[],
+): Promise<Awaited<ReturnType<TargetSession['apply']>>> {
+  await using opened = await openTestSession(target, table, write)
+  const { local, session } = opened
+  const start = startOf()
+  await session.acquire(start)
+  await session.describe()
+  try {
+    await session.prepare(contract)
+    await session.begin()
+    await session.rowsInScope(contract, { kind: 'table' })
+    const applied = await session.apply(contract, await differenceOf(local, contract, rows))
+    await session.commit(recordOf(start, applied))
+    return applied
+  } catch (error) {
+    await session.fail(
+      recordOf(start, {}, { status: 'failed', error: { code: 'STET_TEST', message: String(error) } }),
+    )
+    throw error
+  }
+}

@@ -1,0 +1,136 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { startProxy, type WireProxy } from '../../src/prove/wire/proxy.ts'
+import { postgres } from '../../src/targets/postgres/index.ts'
+import { pipelineOf } from '../../src/testing/contract.ts'
+import type { Attempt, FaultPoint, Faults, Place } from '../../src/testing/place.ts'
+import { run } from '../../src/index.ts'
+import { connect, freshDatabase } from './databases.ts'
+
+/** A place in a PostgreSQL database of its own. */
+export interface PostgresPlace extends Place {
+  readonly url: string
+}
+
+/** Columns that Stet keeps, which differ from run to run by design. */
+const KEPT = ['updated_at', 'content_hash']
+
+/** Makes an empty database on the server and looks behind the target's back by a connection of its own. */
+export async function postgresPlace(server: string): Promise<PostgresPlace> {
+  const url = await freshDatabase(server)
+  const connection = await connect(url)
+  const query = async (sql: string) => (await connection.client.query(sql)).rows as Record<string, unknown>[]
+  return {
+    url,
+    target: postgres({ url }),
+    execute: async (sql) => {
+      await query(sql)
+    },
+    rows: async (table) => {
+      const rows = await query(
+        `select (to_jsonb(x) - array[${KEPT.map((name) => `'${name}'`).join(', ')}])::text as row from ${table} as x order by 1`,
+      )
+      return rows.map((row) => String(row.row))
+    },
+    versions: async (table) => {
+      const rows = await query(
+        `select tableoid::regclass || ' ' || ctid || ' ' || xmin || ' ' || xmax as version from ${table} order by 1`,
+      )
+      return rows.map((row) => String(row.version))
+    },
+    count: async (table) => {
+      const [exists] = await query(`select to_regclass('${table}') is not null as there`)
+      if (exists?.there !== true) return 0
+      const [row] = await query(`select count(*)::int as n from ${table}`)
+      return Number(row?.n)
+    },
+    leftovers: async () => {
+      const rows = await query(`
+        select n.nspname || '.' || c.relname as name
+          from pg_class as c
+          join pg_namespace as n
+            on n.oid = c.relnamespace
+         where c.relkind in ('r', 'p', 'S', 'v', 'm', 'f')
+           and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+           and n.nspname not like 'pg\\_temp%'
+           and not (n.nspname = 'stet' and c.relname in ('migration', 'lease', 'run'))
+           and c.relname <> 't'
+         order by 1`)
+      return rows.map((row) => String(row.name))
+    },
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  }
+}
+
+/** Attempts under fault must not wait for themselves. */
+const IMPATIENT = { lockTimeoutMs: 5_000, leaseTimeoutMs: 2_000 }
+
+async function proxyTo(url: string): Promise<WireProxy> {
+  const { hostname, port, pathname } = new URL(url)
+  return await startProxy({ upstream: { host: hostname, port: Number(port) }, database: pathname.slice(1) })
+}
+
+async function countUnits(place: Place, attempt: Attempt): Promise<number> {
+  await using proxy = await proxyTo(urlOf(place))
+  await run(pipelineOf(postgres({ url: proxy.url }), attempt), IMPATIENT)
+  return proxy.units().length
+}
+
+function urlOf(place: Place): string {
+  return (place as PostgresPlace).url
+}
+
+/** The connection that carries a message is reset before the server acts on it, or before its answer is heard. */
+export const connectionCuts: Faults = {
+  what: 'the connection cut',
+  countOf: countUnits,
+  attemptWithFault: async (place, attempt, { at, side }) => {
+    await using proxy = await proxyTo(urlOf(place))
+    proxy.arm({ cut: side, at })
+    try {
+      await run(pipelineOf(postgres({ url: proxy.url }), attempt), IMPATIENT)
+      return { claimedSuccess: true }
+    } catch {
+      return { claimedSuccess: false }
+    }
+  },
+}
+
+/** The process is killed while a message, or the answer to it, is on its way. */
+export const processKills: Faults = {
+  what: 'the process killed',
+  countOf: countUnits,
+  attemptWithFault: async (place, attempt, { at, side }: FaultPoint) => {
+    await using proxy = await proxyTo(urlOf(place))
+    const held = proxy.arm({ hold: side, at })
+    const child = forkAttempt({ target: 'postgres', where: proxy.url, attempt })
+    const ended = once(child, 'exit') as Promise<[number | null]>
+    const stopped = await Promise.race([held.fired.then(() => true), ended.then(() => false)])
+    if (stopped) child.kill('SIGKILL')
+    const [code] = await ended
+    proxy.cutAll()
+    return { claimedSuccess: code === 0 }
+  },
+}
+
+/** What the child process is told. */
+export interface AttemptOrder {
+  readonly target: 'postgres' | 'duckdb'
+  /** URL or file. */
+  readonly where: string
+  readonly attempt: Attempt
+  /** For targets without a wire: the process kills itself at this statement. */
+  readonly kill?: FaultPoint | undefined
+  /** Prints how many statements there were. */
+  readonly count?: boolean | undefined
+}
+
+/** Starts an attempt in a process of its own, which exits 0 when it claims success. */
+export function forkAttempt(order: AttemptOrder) {
+  const child = fileURLToPath(new URL('./attempt-child.ts', import.meta.url))
+  return fork(child, [JSON.stringify(order)], {
+    execArgv: ['--import', 'jiti/register'],
+    stdio: ['ignore', 'pipe', process.env.STET_TEST_DEBUG === undefined ? 'ignore' : 'inherit', 'ipc'],
+  })
+}
