@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { StetError } from '../errors.ts'
 import { type FaultKind } from './plan/trials.ts'
 import { type KeptPlace, type Progress, type Proof, prove } from './prove.ts'
-import { jsonReport } from './report/json.ts'
+import { type ProofDocument, proofDocument } from './report/document.ts'
 import { type Paint, PLAIN_PAINT, terminalReport } from './report/terminal.ts'
 import { type Fence, openFence, openGround } from './sandbox/fence.ts'
 import type { Filling } from './sandbox/fill.ts'
@@ -28,13 +28,13 @@ export interface ProveCommandOptions {
   readonly exhaustive?: boolean
   readonly all?: boolean
   readonly jobs?: number
-  /** `90s`, `5m`. */
-  readonly budget?: string
-  readonly timeout?: string
+  /** Milliseconds after which no trial is started. */
+  readonly budget?: number
+  /** How long a clean run may take, in milliseconds. */
+  readonly timeout?: number
   readonly failOn?: readonly string[]
   readonly replay?: number
   readonly keep?: boolean
-  readonly report?: 'terminal' | 'json'
   readonly allowNetwork?: boolean
   /** The folder of PostgreSQL's programs. */
   readonly postgres?: string
@@ -44,25 +44,31 @@ export interface ProveCommandOptions {
 export interface ProveIo {
   readonly environment: NodeJS.ProcessEnv
   readonly folder: string
-  readonly out: (text: string) => void
-  /** Progress and questions, beside the report. */
-  readonly note: (text: string) => void
+  readonly onProgress: (text: string) => void
   /** Null where nobody can be asked. */
   readonly ask: ((question: string) => Promise<boolean>) | null
+  /** Stops the proof, and ends the wait of `--keep`. */
   readonly signal: AbortSignal
-  readonly paint?: Paint
+}
+
+export interface ProveCommandResult {
+  readonly exitStatus: number
+  readonly proof: Proof
+  text(paint?: Paint): string
+  /** For `--json`. */
+  readonly document: ProofDocument
 }
 
 const EXIT_STATUS = { survives: 0, convicted: 1, inconclusive: 3 } as const
 const DEFAULT_JOBS = 2
-const DEFAULT_TIMEOUT = '10m'
+const DEFAULT_TIMEOUT_MS = 600_000
 
-/** Runs `stet prove` and returns its exit status. Errors mean that nothing could be tried: status 2. */
+/** Runs `stet prove`. Errors mean that nothing could be tried. */
 export async function proveCommand(
   command: readonly string[],
   options: ProveCommandOptions,
   io: ProveIo,
-): Promise<number> {
+): Promise<ProveCommandResult> {
   if (command.length === 0) {
     throw new StetError('STET_USAGE', 'Say which command is to be proved', {
       hint: 'stet prove --seed seed.sql -- python load.py',
@@ -85,27 +91,22 @@ export async function proveCommand(
     isExhaustive: options.exhaustive === true,
     tryAll: options.all === true || options.replay !== undefined,
     jobs: options.jobs ?? DEFAULT_JOBS,
-    budgetMs: options.budget === undefined ? Number.POSITIVE_INFINITY : milliseconds(options.budget),
-    timeLimitMs: milliseconds(options.timeout ?? DEFAULT_TIMEOUT),
+    budgetMs: options.budget ?? Number.POSITIVE_INFINITY,
+    timeLimitMs: options.timeout ?? DEFAULT_TIMEOUT_MS,
     failOn,
     replay: options.replay ?? null,
     programs,
     fence,
     signal: io.signal,
-    onProgress: (progress) => io.note(progressText(progress)),
+    onProgress: (progress) => io.onProgress(progressText(progress)),
     onKept: options.keep === true ? (place) => showKept(place, io) : null,
-    plant: {},
   })
-  io.out(
-    options.report === 'json'
-      ? jsonReport(proof, failOn)
-      : terminalReport(proof, failOn, io.paint ?? PLAIN_PAINT),
-  )
-  return exitStatusOf(proof)
-}
-
-function exitStatusOf({ verdict }: Proof): number {
-  return EXIT_STATUS[verdict]
+  return {
+    exitStatus: EXIT_STATUS[proof.verdict],
+    proof,
+    text: (paint = PLAIN_PAINT) => terminalReport(proof, failOn, paint),
+    document: proofDocument(proof, failOn),
+  }
 }
 
 /** A job with its own connection string would run dozens of times against production: it does not get there. */
@@ -167,15 +168,6 @@ function classes(names: readonly string[]): readonly Class[] {
   })
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-
-function milliseconds(text: string): number {
-  const [, count, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
-  const factor = UNITS[unit ?? '']
-  if (factor !== undefined) return Number(count) * factor
-  throw new StetError('STET_USAGE', `"${text}" is no length of time`, { hint: 'Such as 90s or 5m' })
-}
-
 function progressText(progress: Progress): string {
   switch (progress.step) {
     case 'sandbox':
@@ -191,7 +183,8 @@ function progressText(progress: Progress): string {
   }
 }
 
+/** The database stays until whoever wants to look at it has done so. */
 async function showKept({ socketFolder, port, database }: KeptPlace, io: ProveIo): Promise<void> {
-  io.note(`kept: psql -h ${socketFolder} -p ${port} -U postgres ${database}`)
-  if (io.ask !== null) await io.ask('Look at it in another terminal. Remove it now?')
+  io.onProgress(`kept until Ctrl-C: psql -h ${socketFolder} -p ${port} -U postgres ${database}`)
+  await new Promise<void>((resolve) => io.signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -50,15 +50,8 @@ export interface LabOptions {
   readonly folder: string
   readonly replies: readonly CannedReply[]
   readonly listenPort: number
-  readonly plant: PlantedFaults
   /** Ends the running commands. */
   readonly signal: AbortSignal
-}
-
-/** Defects built in on purpose, to see whether the tests of the prover find them. */
-export interface PlantedFaults {
-  readonly cutBeforeInsteadOfAfter?: boolean
-  readonly memoIgnoresStatus?: boolean
 }
 
 export interface RunRequest {
@@ -155,8 +148,7 @@ export function createLab(options: LabOptions): Lab {
         }),
         timeLimitMs: request.timeLimitMs,
       })
-      const strike =
-        request.fault && armFault(request.fault, proxy, recorder, running, request, options.plant)
+      const strike = request.fault && armFault(request.fault, proxy, recorder, running, request)
       const stop = () => void running.kill()
       options.signal.addEventListener('abort', stop)
       const outcome = await running.ended
@@ -218,13 +210,11 @@ function armFault(
   recorder: ReturnType<typeof startRecorder>,
   running: RunningCommand,
   { whileHeld }: RunRequest,
-  plant: PlantedFaults,
 ): Strike {
   const at = (one: { readonly signature: string; readonly occurrence: number }) =>
     one.signature === point.signature && one.occurrence === point.occurrence
   const arm = (how: { hold: 'before' | 'after' } | { cut: 'before' | 'after' }) =>
     point.kind === 'commit' ? proxy.arm({ ...how, at }) : recorder.arm({ ...how, fits: at })
-  const after = plant.cutBeforeInsteadOfAfter === true ? 'before' : 'after'
   let hasFired = false
   let work: Promise<unknown> = Promise.resolve()
   const when = (fired: Promise<unknown>, act: () => Promise<unknown>) => {
@@ -238,13 +228,13 @@ function armFault(
       when(arm({ hold: 'before' }).fired, running.kill)
       break
     case 'kill after':
-      when(arm({ hold: after }).fired, running.kill)
+      when(arm({ hold: 'after' }).fired, running.kill)
       break
     case 'cut before':
       when(arm({ cut: 'before' }).fired, async () => undefined)
       break
     case 'cut after':
-      when(arm({ cut: after }).fired, async () => undefined)
+      when(arm({ cut: 'after' }).fired, async () => undefined)
       break
     case 'error':
       when(proxy.arm({ error: code ?? '40001', at }).fired, async () => undefined)

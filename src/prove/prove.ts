@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Baseline, type Obstacle, runBaseline } from './baseline.ts'
 import { differences } from './compare.ts'
 import type { CannedReply } from './http/recorder.ts'
-import { createLab, type Lab, type PlantedFaults } from './lab.ts'
+import { createLab, type Lab } from './lab.ts'
 import { nameOf, type Point, pointsOf } from './plan/points.ts'
 import { type FaultKind, type PlannedTrial, planTrials } from './plan/trials.ts'
 import { type Cluster, startCluster } from './sandbox/cluster.ts'
@@ -46,7 +46,6 @@ export interface ProveOptions {
   readonly onProgress: (progress: Progress) => void
   /** Called before everything is removed, with the way to the database of the first conviction. */
   readonly onKept: ((place: KeptPlace) => Promise<void>) | null
-  readonly plant: PlantedFaults
 }
 
 export type Progress =
@@ -158,7 +157,6 @@ function contextOf(options: ProveOptions, lab: Lab, baseline: Baseline): TrialCo
   return {
     lab,
     baseline,
-    plant: options.plant,
     memo: new Map<string, Promise<Repair>>(),
     keep: (found) => {
       const keeps =

@@ -1,6 +1,6 @@
 import type { Baseline } from './baseline.ts'
 import { differences, type Gap, gaps } from './compare.ts'
-import type { Lab, Observation, PlantedFaults, Run, World } from './lab.ts'
+import type { Lab, Observation, Run, World } from './lab.ts'
 import type { PlannedTrial } from './plan/trials.ts'
 import type { Outcome } from './sandbox/process.ts'
 import type { Difference } from './verdict.ts'
@@ -27,7 +27,6 @@ export interface TrialResult {
 export interface TrialContext {
   readonly lab: Lab
   readonly baseline: Baseline
-  readonly plant: PlantedFaults
   /** States after a fault and what a rerun made of them; equal states need no second rerun. */
   readonly memo: Map<string, Promise<Repair>>
   /** Keeps the world of the first trial for which it says so. */
@@ -51,7 +50,7 @@ export async function runTrial(planned: PlannedTrial, context: TrialContext): Pr
   const key = memoKey(planned.start, state)
   const known = context.memo.get(key)
   const hasSucceeded = run.outcome.status === 0 && run.outcome.end === 'by itself'
-  if (hasSucceeded && !(context.plant.memoIgnoresStatus === true && known !== undefined)) {
+  if (hasSucceeded) {
     const found = await differences(baseline.clean, state, lab.cluster, baseline.ignore)
     return await finish(world, context, { ...seen, claimsSuccess: found.length > 0, differences: found })
   }

@@ -5,14 +5,15 @@ const [options = '{}', ...command] = process.argv.slice(2)
 const abort = new AbortController()
 process.once('SIGINT', () => abort.abort(new Error('interrupted')))
 try {
-  process.exitCode = await proveCommand(command, JSON.parse(options), {
+  const { exitStatus, text } = await proveCommand(command, JSON.parse(options), {
     environment: process.env,
     folder: process.cwd(),
-    out: (text) => process.stdout.write(`${text}\n`),
-    note: (text) => process.stderr.write(`${text}\n`),
+    onProgress: (progress) => process.stderr.write(`${progress}\n`),
     ask: null,
     signal: abort.signal,
   })
+  process.stdout.write(`${text()}\n`)
+  process.exitCode = exitStatus
 } catch (error) {
   process.stderr.write(`${String(error)}\n`)
   process.exitCode = 130

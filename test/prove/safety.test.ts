@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { type ProveCommandOptions, proveCommand } from '../../src/prove/command.ts'
+import { type ProveCommandOptions, type ProveCommandResult, proveCommand } from '../../src/prove/command.ts'
 import type { Proof, ProveOptions } from '../../src/prove/prove.ts'
 import { environmentOf } from '../../src/prove/sandbox/environment.ts'
 import { openFence } from '../../src/prove/sandbox/fence.ts'
@@ -41,22 +41,14 @@ async function shell(script: string, options: Partial<ProveOptions> = {}): Promi
   })
 }
 
-async function command(
-  script: string,
-  options: ProveCommandOptions,
-): Promise<{ status: number; out: string }> {
-  let out = ''
-  const status = await proveCommand(['sh', '-c', script], options, {
+async function command(script: string, options: ProveCommandOptions): Promise<ProveCommandResult> {
+  return await proveCommand(['sh', '-c', script], options, {
     environment: process.env,
     folder: join(folder, 'work'),
-    out: (text) => {
-      out += text
-    },
-    note: () => undefined,
+    onProgress: () => undefined,
     ask: null,
     signal: new AbortController().signal,
   })
-  return { status, out }
 }
 
 test('the command gets programs and languages of the caller, and none of his logins', () => {
@@ -123,10 +115,13 @@ describe.skipIf(!hasPsql)('with psql', () => {
 
   test('a command that uses another database is not proved: status 3, and how to pass it', async () => {
     await writeFile(join(folder, 'seed.sql'), 'create table t (a int)')
-    const { status, out } = await command('true', { seed: join(folder, 'seed.sql'), allowNetwork: !isFenced })
-    expect(status).toBe(3)
-    expect(out).toContain('did not use the database it was given')
-    expect(out).toContain('--env WAREHOUSE_URL={url}')
+    const { exitStatus, text } = await command('true', {
+      seed: join(folder, 'seed.sql'),
+      allowNetwork: !isFenced,
+    })
+    expect(exitStatus).toBe(3)
+    expect(text()).toContain('did not use the database it was given')
+    expect(text()).toContain('--env WAREHOUSE_URL={url}')
   })
 
   test('a command that changes nothing proves nothing', async () => {
@@ -145,14 +140,13 @@ describe.skipIf(!hasPsql)('with psql', () => {
     const xid = async () =>
       (await db.client.query('select pg_snapshot_xmax(pg_current_snapshot()) as x')).rows
     const before = await xid()
-    const { status, out } = await command(LOAD, {
+    const { exitStatus, document } = await command(LOAD, {
       from: source,
       only: ['t'],
-      report: 'json',
       allowNetwork: !isFenced,
     })
-    expect(status).toBe(0)
-    expect(JSON.parse(out)).toMatchObject({ verdict: 'survives', clean: { messages: 2 } })
+    expect(exitStatus).toBe(0)
+    expect(document).toMatchObject({ verdict: 'survives', clean: { messages: 2 } })
     expect((await db.client.query('select a from t')).rows).toEqual([{ a: 7 }])
     expect(await xid()).toEqual(before)
   })

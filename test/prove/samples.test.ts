@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { classesOf, type Proof, type Verdict } from '../../src/prove/prove.ts'
-import { jsonReport } from '../../src/prove/report/json.ts'
+import { proofDocument } from '../../src/prove/report/document.ts'
 import { terminalReport } from '../../src/prove/report/terminal.ts'
 import { type Class, DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
 import { hasPsql, proveIt, pythonLacks, samples } from './support.ts'
@@ -175,7 +175,7 @@ describe.skipIf(!hasPsql)('the sample pipelines (they need psql)', () => {
           .map((trial) => trial.planned?.fault.kind ?? 'twice')
         expect([...new Set(faults)], report).toEqual(onlyBy)
       }
-      expect(JSON.parse(jsonReport(proof, DEFAULT_FAIL_ON))).toMatchObject({ verdict })
+      expect(JSON.parse(JSON.stringify(proofDocument(proof, DEFAULT_FAIL_ON)))).toMatchObject({ verdict })
     },
   )
 

@@ -19,9 +19,10 @@ export const hasPsql = spawnSync('psql', ['--version']).status === 0
 
 export async function proveIt(
   options: Partial<ProveOptions> & Pick<ProveOptions, 'command' | 'workFolder'>,
+  prover: typeof prove = prove,
 ): Promise<Proof> {
   await using fence = await testFence()
-  return await prove({
+  return await prover({
     filling: { kind: 'empty' },
     watched: [],
     passed: [],
@@ -42,7 +43,6 @@ export async function proveIt(
     signal: new AbortController().signal,
     onProgress: () => undefined,
     onKept: null,
-    plant: {},
     ...options,
   })
 }

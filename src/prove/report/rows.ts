@@ -40,7 +40,8 @@ function more(shown: number, count: number): readonly string[] {
 
 function cell(value: string | null): string {
   if (value === null) return 'null'
-  const line = value.replace(/\s+/g, ' ')
+  // A value must not be able to clear the screen of whoever reads the report.
+  const line = value.replace(/\s+/g, ' ').replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '�')
   return line.length > CELL_WIDTH ? `${line.slice(0, CELL_WIDTH - 1)}…` : line
 }
 

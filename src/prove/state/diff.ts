@@ -42,6 +42,8 @@ interface Tally {
 const BUCKETS = 1024
 /** Buckets looked at in one go: 128 of a table of a million rows hold 125,000 hashes. */
 const BUCKETS_AT_ONCE = 128
+/** Read to choose the first in a reader's order from, and kept. */
+const CANDIDATES = 200
 const EXAMPLES = 20
 
 /**
@@ -76,8 +78,8 @@ export async function diffTable(
       total.changed += counted.changed
       total.extra += counted.extra
       if (counted.changed > 0 && isKeyed) {
-        if (changedKeys.length < EXAMPLES) changedKeys.push(keyValue)
-      } else if (exampleHashes.size < EXAMPLES) {
+        if (changedKeys.length < CANDIDATES) changedKeys.push(keyValue)
+      } else if (exampleHashes.size < CANDIDATES) {
         for (const [row, tally] of rows) if (tally.clean !== tally.here) exampleHashes.set(row, tally)
       }
     }

@@ -3,8 +3,13 @@ import type { TrialResult } from '../trial.ts'
 import type { Class, Difference } from '../verdict.ts'
 import { findingsOf } from './findings.ts'
 
-/** The report for programs. Its shape only ever grows; `version` says when it does not. */
-export function jsonReport(proof: Proof, failOn: readonly Class[]): string {
+/** The report for programs. */
+export interface ProofDocument {
+  readonly format: 'stet-prove-1'
+  readonly [field: string]: unknown
+}
+
+export function proofDocument(proof: Proof, failOn: readonly Class[]): ProofDocument {
   const findings = findingsOf(proof, failOn).map((finding) => ({
     class: finding.class,
     convicts: finding.convicts,
@@ -15,8 +20,8 @@ export function jsonReport(proof: Proof, failOn: readonly Class[]): string {
     why: finding.cause?.why ?? null,
     cure: finding.cause?.cure ?? null,
   }))
-  const report = {
-    version: 1,
+  return {
+    format: 'stet-prove-1',
     verdict: proof.verdict,
     command: proof.command,
     ms: Math.round(proof.ms),
@@ -37,7 +42,6 @@ export function jsonReport(proof: Proof, failOn: readonly Class[]): string {
     obstacle: proof.obstacle,
     notTried: proof.notTried,
   }
-  return JSON.stringify(report, null, 2)
 }
 
 function differenceJson({ where, kind, count, clean, here, note, examples, changes }: Difference): object {
