@@ -74,6 +74,9 @@ export interface Proof {
     readonly points: readonly Point[]
     readonly changes: readonly RowChange[]
   }
+  /** Where the second run makes something durable. */
+  readonly again: readonly Point[]
+  /** Columns and files that two clean runs fill differently. */
   readonly volatile: readonly string[]
   readonly touched: readonly Touched[]
   readonly trials: readonly TrialResult[]
@@ -123,7 +126,7 @@ export async function prove(options: ProveOptions): Promise<Proof> {
     timeLimitMs: options.timeLimitMs,
   })
   if (baseline.obstacle !== null) {
-    return proofOf({ options, started, cluster, baseline, touched: [], results: [], planned: [], points: [] })
+    return proofOf({ options, started, cluster, baseline, touched: [], results: [], planned: [], again: [] })
   }
 
   options.onProgress({ step: 'second run' })
@@ -148,7 +151,7 @@ export async function prove(options: ProveOptions): Promise<Proof> {
     touched: twice.touched,
     results: [twice.result, ...results],
     planned,
-    points: [...baseline.points, ...twice.points],
+    again: twice.points,
   })
 }
 
@@ -260,7 +263,7 @@ interface Findings {
   readonly touched: readonly Touched[]
   readonly results: readonly TrialResult[]
   readonly planned: readonly PlannedTrial[]
-  readonly points: readonly Point[]
+  readonly again: readonly Point[]
 }
 
 function proofOf(findings: Findings): Proof {
@@ -284,6 +287,7 @@ function proofOf(findings: Findings): Proof {
         .map(([table, { rows }]) => ({ table, before: before.get(table)?.rows ?? 0, after: rows }))
         .filter((change) => change.before !== change.after),
     },
+    again: findings.again,
     volatile: baseline.volatile,
     touched: findings.touched,
     trials: results,
@@ -297,7 +301,7 @@ function proofOf(findings: Findings): Proof {
           planned === null ? [] : [`${planned.start} ${nameOf(planned.fault.point)}`],
         ),
       ).size,
-      points: findings.points.length,
+      points: baseline.points.length + findings.again.length,
     },
     obstacle: baseline.obstacle,
     notTried: notTried(findings),
@@ -323,7 +327,7 @@ export function classesOf({ differences: found, claimsSuccess, gaps: seen }: Tri
   ]
 }
 
-function notTried({ options, results, planned, points }: Findings): readonly string[] {
+function notTried({ options, baseline, results, planned, again }: Findings): readonly string[] {
   const missing: string[] = []
   const convicts = results.some((result) => result.planned === null && result.differences.length > 0)
   if (planned.length === 0 && convicts)
@@ -331,7 +335,7 @@ function notTried({ options, results, planned, points }: Findings): readonly str
   const undone = planned.length - results.filter((result) => result.planned !== null).length
   if (undone > 0) missing.push(`${undone} more trials (--budget)`)
   if (options.listenPort !== 0) missing.push('two at once (--listen)')
-  if (points.some((point) => point.transactions > 1)) {
+  if ([...baseline.points, ...again].some((point) => point.transactions > 1)) {
     missing.push('crashes between commits inside one message (CALL, DO, several statements sent as one)')
   }
   return [

@@ -136,14 +136,23 @@ const TABLE: readonly Expected[] = [
 ]
 
 /** Two checkpoints of a thousand show what ten show; STET_PROVE_FULL runs all 10,000. */
-const LOOP = process.env['STET_PROVE_FULL'] === undefined ? '2000' : '10000'
+const isFull = process.env['STET_PROVE_FULL'] !== undefined
+
+function loopLength(sample: string): number {
+  if (isFull) return 10_000
+  return sample.startsWith('17') ? 500 : 2000
+}
 
 async function proveSample(sample: string, ignore: readonly string[] = []): Promise<Proof> {
   return await proveIt({
     command: ['bash', 'run'],
     workFolder: `${samples}/${sample}`,
     filling: { kind: 'seed', file: `${samples}/common.sql` },
-    passed: [`SAMPLES_REQUIRE_FROM=${fileURLToPath(import.meta.url)}`, 'HTTP_ENDPOINT={http}', `N=${LOOP}`],
+    passed: [
+      `SAMPLES_REQUIRE_FROM=${fileURLToPath(import.meta.url)}`,
+      'HTTP_ENDPOINT={http}',
+      `N=${loopLength(sample)}`,
+    ],
     ignore,
   })
 }

@@ -1,3 +1,5 @@
+import type { Point } from '../plan/points.ts'
+import type { PlannedTrial } from '../plan/trials.ts'
 import type { Proof } from '../prove.ts'
 import type { Class } from '../verdict.ts'
 import { type Finding, findingsOf, subjectOf } from './findings.ts'
@@ -100,11 +102,10 @@ function convictionLines(finding: Finding, proof: Proof, paint: Paint): readonly
   if (trial.planned === null) lines.push('    run twice, without any fault')
   else {
     const { start, fault } = trial.planned
-    const points = start === 'seed' ? proof.clean.points : []
+    const points = pointsAt(start, proof)
     const which = start === 'seed' ? 'the first load' : 'a repeated load'
-    const total = points.length > 0 ? points.length : fault.position
-    lines.push(`    ${which}, ${faultText(fault, total)}:`)
-    lines.push(...timelineOf(fault, points.length > 0 ? points : [fault.point]).map((line) => `    ${line}`))
+    lines.push(`    ${which}, ${faultText(fault, points.length)}:`)
+    lines.push(...timelineOf(fault, points).map((line) => `    ${line}`))
   }
   if (claimsSuccess) lines.push('    it then ended with status 0, so nobody runs it again')
   lines.push(`    ${outcomeText(finding)}`)
@@ -115,6 +116,14 @@ function convictionLines(finding: Finding, proof: Proof, paint: Paint): readonly
   const ignore = runLogHint(finding)
   if (ignore !== null) lines.push(`    ${ignore}`)
   return lines
+}
+
+function pointsAt(start: PlannedTrial['start'], { clean, again }: Proof): readonly Point[] {
+  return start === 'seed' ? clean.points : again
+}
+
+function placeOf({ start, fault }: PlannedTrial, proof: Proof): string {
+  return faultText(fault, pointsAt(start, proof).length)
 }
 
 function outcomeText({ difference, claimsSuccess, class: name }: Finding): string {
@@ -136,8 +145,7 @@ function runLogHint({ class: name, difference, trial }: Finding): string | null 
 function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint): readonly string[] {
   const lines = warnings.map((finding) => {
     const { class: name, difference, trial, cause } = finding
-    const place =
-      trial.planned === null ? 'twice' : faultText(trial.planned.fault, trial.planned.fault.position)
+    const place = trial.planned === null ? 'twice' : placeOf(trial.planned, proof)
     const note = difference.note === null ? '' : ` (${difference.note})`
     const head = labelled(name, `${subjectOf(difference)}${note}: ${place}, trial ${trial.n}`)
     return cause === null ? head : `${head}\n${labelled('', cause.cure)}`
