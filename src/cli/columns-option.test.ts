@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatColumns, parseColumns, parseNames, quoteForShell } from './columns-option.ts'
+import { formatColumns, parseColumns, parseFields, parseNames, quoteForShell } from './columns-option.ts'
 
 describe('--columns', () => {
   test('types may hold commas', () => {
@@ -50,4 +50,10 @@ test('names are split at commas, and empty ones are refused', () => {
 test('a word is quoted for a shell only where it must be', () => {
   expect(quoteForShell('order_ref:text')).toBe('order_ref:text')
   expect(quoteForShell("it's (x)")).toBe("'it'\\''s (x)'")
+})
+
+test('a field is a name and a path', () => {
+  expect(parseFields(['mag=properties.mag', 'a=b=c'])).toEqual({ mag: 'properties.mag', a: 'b=c' })
+  expect(parseFields(undefined)).toBeUndefined()
+  for (const text of ['mag', '=x', 'mag=']) expect(() => parseFields([text])).toThrow('as name=path')
 })

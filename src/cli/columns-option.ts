@@ -23,6 +23,22 @@ export function parseColumns(text: string): Columns {
   return Object.fromEntries(columns)
 }
 
+/** Each `mag=properties.mag` as a column and where it is found. */
+export function parseFields(
+  given: readonly string[] | undefined,
+): Readonly<Record<string, string>> | undefined {
+  if (given === undefined) return undefined
+  return Object.fromEntries(
+    given.map((text) => {
+      const at = text.indexOf('=')
+      if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)]
+      throw new StetError('STET_USAGE', `--field: cannot read "${text}" as name=path`, {
+        hint: 'Write --field mag=properties.mag',
+      })
+    }),
+  )
+}
+
 /** The text that {@link parseColumns} reads as these columns. */
 export function formatColumns(columns: readonly { readonly name: string; readonly type: string }[]): string {
   return columns.map(({ name, type }) => `${quoteName(name)}:${type}`).join(',')

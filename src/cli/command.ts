@@ -25,7 +25,11 @@ export function newCommand(name: string, summary: string, description: string): 
   return new Command(name).summary(summary).description(description).allowExcessArguments(false)
 }
 
-/** The heading under which help lists the options that all commands have. */
+/**
+ * The heading under which help lists the options that all commands have.
+ *
+ * @public for scripts/make-cli-docs.mjs
+ */
 export const COMMON_OPTIONS = 'Every command:'
 
 /** Adds the options that all commands have; last, as help lists them in the order they came. */

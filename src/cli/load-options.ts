@@ -3,7 +3,7 @@ import { StetError } from '../errors.ts'
 import type { Source } from '../model/source.ts'
 import type { WriteStrategy } from '../model/write.ts'
 import type { DefinedPipeline } from '../pipeline/types.ts'
-import { parseColumns, parseNames } from './columns-option.ts'
+import { parseColumns, parseFields, parseNames } from './columns-option.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
 import { collect, parseCount, parseNameOrNone, parseTab } from './option-values.ts'
 import { tableNameFor } from './table-name.ts'
@@ -40,6 +40,7 @@ export interface LoadOptions {
   readonly encoding?: string
   readonly null?: string[]
   readonly records?: string
+  readonly field?: string[]
 }
 
 export function addLoadOptions(command: Command): Command {
@@ -101,6 +102,11 @@ export function addLoadOptions(command: Command): Command {
       collect,
     )
     .option('--records <path>', 'json: where the records are, such as features or data.items')
+    .option(
+      '--field <name=path>',
+      'json: a column found elsewhere: mag=properties.mag; may be repeated',
+      collect,
+    )
 }
 
 /** The flags of the options that describe a load. */
@@ -197,14 +203,14 @@ async function sourceOf(files: readonly string[], options: LoadOptions): Promise
     case 'csv':
     case 'tsv': {
       const { csv, tsv } = await import('../sources/csv/index.ts')
-      const { delimiter, quote, escape, skip, comment, encoding, null: nullTexts } = options
+      const { delimiter, quote, escape: escapeCharacter, skip, comment, encoding, null: nullTexts } = options
       const header = options.header === undefined ? undefined : parseNames(options.header, '--header')
       return (format === 'csv' ? csv : tsv)({
         files,
         columns,
         delimiter,
         quote,
-        escape,
+        escape: escapeCharacter,
         header,
         skip,
         comment,
@@ -215,7 +221,14 @@ async function sourceOf(files: readonly string[], options: LoadOptions): Promise
     case 'json':
     case 'ndjson': {
       const { json } = await import('../sources/json/index.ts')
-      return json({ files, columns, format, records: options.records, encoding: options.encoding })
+      return json({
+        files,
+        columns,
+        format,
+        records: options.records,
+        fields: parseFields(options.field),
+        encoding: options.encoding,
+      })
     }
     case 'parquet': {
       const { parquet } = await import('../sources/parquet/index.ts')
@@ -236,6 +249,7 @@ const FORMATS_BY_OPTION = {
   null: ['csv', 'tsv'],
   encoding: ['csv', 'tsv', 'json', 'ndjson'],
   records: ['json'],
+  field: ['json', 'ndjson'],
 } as const satisfies Partial<Record<keyof LoadOptions, readonly Format[]>>
 
 /** An option that would be passed over in silence is refused: the user thinks that it does something. */

@@ -137,6 +137,11 @@ describe('stet load', () => {
       (await stet('load', ...argv, ...keyed)).document().counts
     expect(await inserted('a.tsv')).toMatchObject({ inserted: 1 })
     expect(await inserted('b.json', '--records', 'data.items')).toMatchObject({ inserted: 2 })
+    const nested = ['--field', 'v=p.v', '--table', 'nested']
+    await writeFile(join(cwd, 'n.json'), '[{"id":1,"p":{"v":"deep"}}]')
+    expect(await inserted('n.json', ...nested, '--columns', 'id:bigint,v:text')).toMatchObject({
+      inserted: 1,
+    })
     expect(await inserted('c.ndjson')).toMatchObject({ inserted: 1 })
     expect(await inserted('d.csv', '--delimiter', ';', '--quote', "'", '--null', '-')).toMatchObject({
       inserted: 2,

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { lstat, mkdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -76,8 +76,7 @@ async function importTypeScript(path: string, file: string): Promise<Readonly<Re
   const jiti = createJiti(import.meta.url, {
     // A pipeline file may lie outside of any package, and must get this Stet and no second copy of it.
     alias: { stet: fileURLToPath(new URL('..', import.meta.url)).replace(/[/\\]$/, '') },
-    // The default, node_modules/.cache, belongs to somebody else where Stet is installed for all users.
-    fsCache: join(tmpdir(), `stet-jiti-${VERSION}-${process.getuid?.() ?? 0}`),
+    fsCache: await cacheFolder(tmpdir()),
     interopDefault: false,
   })
   try {
@@ -89,6 +88,25 @@ async function importTypeScript(path: string, file: string): Promise<Readonly<Re
       cause,
       hint: '--debug shows where',
     })
+  }
+}
+
+/**
+ * Where translated files are kept. The default, node_modules/.cache, belongs to somebody else where Stet is installed for
+ * all users. In a temporary folder anybody could have put down this name, and code in it, before: then nothing is kept.
+ *
+ * @returns false where the folder is not this user's alone.
+ */
+export async function cacheFolder(parent: string): Promise<string | false> {
+  const own = process.getuid?.()
+  const folder = join(parent, `stet-jiti-${VERSION}-${own ?? 'user'}`)
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const found = await lstat(folder)
+    const othersMayWrite = own !== undefined && (found.uid !== own || (found.mode & 0o022) !== 0)
+    return found.isDirectory() && !othersMayWrite ? folder : false
+  } catch {
+    return false
   }
 }
 

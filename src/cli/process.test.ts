@@ -8,7 +8,10 @@ import { beforeEach, describe, expect, test } from 'vitest'
 
 // What is built, as it ships; test/support/global-setup.ts builds it when it is older than its source.
 const bin = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
-const hasScript = spawnSync('script', ['--version']).status === 0
+/** Of util-linux: runs a command on a terminal of its own. */
+const SCRIPT = 'script'
+const hasScript = spawnSync(SCRIPT, ['--version']).status === 0
+if (!hasScript) process.stdout.write('Progress on a terminal not tested: script of util-linux is missing\n')
 
 /** A pipeline whose source writes `reading`, and then waits until somebody writes `go on` or stops it. */
 const WAITING_PIPELINE = `import { existsSync, watch, writeFileSync } from 'node:fs'
@@ -81,10 +84,6 @@ function startStet(...args: readonly string[]) {
   return start(process.execPath, [bin, ...args])
 }
 
-function stet(...args: readonly string[]) {
-  return startStet(...args).ended
-}
-
 /** Waits until the pipeline has written the file; fails with what the process said when it ends before. */
 async function appears(name: string, { child, written }: ReturnType<typeof start>): Promise<void> {
   await new Promise<void>((resolve, reject) => {
@@ -140,12 +139,34 @@ await new Promise(() => {})
     expect(await run.ended).toEqual({ status: null, signal: 'SIGINT' })
   })
 
-  test('a reader that goes away early is no error', async () => {
-    await stet('load', 'orders.csv', '--key', 'id')
+  test('a reader that goes away early is no error, and the work goes on', async () => {
+    await writeFile(
+      join(cwd, 'two.ts'),
+      `import { definePipeline } from 'stet'
+import { rows } from 'stet/sources/rows'
+import { duckdb } from 'stet/targets/duckdb'
+const make = (name: string) => definePipeline({
+  name,
+  source: rows({ columns: { id: 'text' }, rows: () => [{ id: 'a' }] }),
+  target: duckdb({ file: 'stet.duckdb' }),
+  table: name,
+  write: { strategy: 'upsert', key: ['id'] },
+})
+export default [make('first'), make('second')]
+`,
+    )
     // `true` has ended long before the first byte is written.
-    const piped = start('bash', ['-c', `set -o pipefail; "${process.execPath}" "${bin}" runs | true`])
+    const piped = start('bash', ['-c', `set -o pipefail; "${process.execPath}" "${bin}" run two.ts | true`])
     expect(await piped.ended).toMatchObject({ status: 0 })
     expect(piped.written).toEqual({ stdout: '', stderr: '' })
+    const log = startStet('runs', '--json')
+    expect(await log.ended).toMatchObject({ status: 0 })
+    expect(JSON.parse(log.written.stdout)).toMatchObject({
+      runs: [
+        { pipeline: 'second', verdict: 'changed' },
+        { pipeline: 'first', verdict: 'changed' },
+      ],
+    })
   })
 
   test('a pipeline file that leaves something open does not keep a finished process alive', async () => {
@@ -167,7 +188,7 @@ await new Promise(() => {})
   test.skipIf(!hasScript)(
     'on a terminal a progress line appears, and is gone at the end (needs script of util-linux)',
     async () => {
-      const run = start('script', ['-qec', `"${process.execPath}" "${bin}" run slow.ts`, '/dev/null'])
+      const run = start(SCRIPT, ['-qec', `"${process.execPath}" "${bin}" run slow.ts`, '/dev/null'])
       await run.until(() => /working|reading the source/.test(run.written.stdout))
       await writeFile(join(cwd, 'go on'), '')
       expect(await run.ended).toMatchObject({ status: 0 })

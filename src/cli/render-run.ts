@@ -64,7 +64,7 @@ function explainNotWritten(counts: RunCounts): string[] {
 }
 
 /** `1 inserted, 2 updated, 997 unchanged, 1 duplicate dropped`: what a strategy can do always, the rest when it is there. */
-export function describeCounts(counts: RunCounts, strategy: WriteStrategy['strategy']): string {
+function describeCounts(counts: RunCounts, strategy: WriteStrategy['strategy']): string {
   const parts = [`${groupDigits(counts.inserted)} inserted`]
   if (strategy !== 'insert-once' || counts.updated > 0) parts.push(`${groupDigits(counts.updated)} updated`)
   if (strategy === 'replace-table' || counts.deleted > 0) parts.push(`${groupDigits(counts.deleted)} deleted`)

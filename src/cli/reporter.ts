@@ -1,5 +1,6 @@
 import type { ProgressListener } from '../model/run.ts'
 import type { CliContext } from './context.ts'
+import type { ErrorDocument } from './documents.ts'
 import { exitStatusOf, type Failure, failureOf, renderFailure, renderStack } from './failure.ts'
 import { NO_PROGRESS_LINE, progressLine } from './progress.ts'
 import { redact } from './redact.ts'
@@ -75,6 +76,6 @@ export function reporterFor(context: CliContext, options: OutputOptions): Report
 export function endWithFailure(reporter: Reporter, error: unknown): number {
   reporter.endProgress()
   const failure = reporter.failure(error)
-  reporter.document({ format: 'stet-error-1', error: failure })
+  reporter.document({ format: 'stet-error-1', error: failure } satisfies ErrorDocument)
   return exitStatusOf(failure)
 }

@@ -58,11 +58,18 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
+const LOWER_F = 0x66
+const LOWER_N = 0x6e
+const LOWER_T = 0x74
+const MINUS = 0x2d
+const DIGIT_0 = 0x30
+const DIGIT_1 = 0x31
+const DIGIT_9 = 0x39
 const FIRST_PRINTABLE = 0x20
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-/** Integers that are written as they are; anything else about a number needs a look at its parts. */
-const PLAIN_INTEGER = /^(?:0|-?[1-9]\d{0,999})$/
+/** Longer ones are looked at, since a numeric does not hold all of them. */
+const PLAIN_DIGITS_MAX = 1000
 const HEX = /^[0-9a-fA-F]{4}$/
 /** With the control characters that need no escape: a look at each decides. */
 const MAY_NEED_ESCAPE = /["\\\p{Cc}]/u
@@ -90,6 +97,8 @@ const ESCAPE_BY_CHARACTER: Readonly<Record<string, string>> = {
   '\t': '\\t',
 }
 
+type Entry = [key: string, printed: string]
+
 class Scanner {
   readonly #text: string
   readonly #numberText: NumberText
@@ -111,57 +120,93 @@ class Scanner {
   #value(depth: number): string {
     this.#skipBlanks()
     if (depth > DEPTH_MAX) throw new Refusal(`is nested more than ${DEPTH_MAX} levels deep`)
-    const code = this.#text.charCodeAt(this.#at)
-    if (code === QUOTE) return print(this.#string())
-    if (code === OPEN_BRACE) return this.#object(depth)
-    if (code === OPEN_BRACKET) return this.#array(depth)
-    for (const word of ['true', 'false', 'null']) {
-      if (this.#text.startsWith(word, this.#at)) {
-        this.#at += word.length
-        return word
-      }
+    switch (this.#text.charCodeAt(this.#at)) {
+      case QUOTE:
+        return print(this.#string())
+      case OPEN_BRACE:
+        return this.#object(depth)
+      case OPEN_BRACKET:
+        return this.#array(depth)
+      case LOWER_T:
+        return this.#word('true')
+      case LOWER_F:
+        return this.#word('false')
+      case LOWER_N:
+        return this.#word('null')
+      default:
+        return this.#number()
     }
-    return this.#number()
+  }
+
+  #word(word: string): string {
+    if (!this.#text.startsWith(word, this.#at)) throw this.#notJson()
+    this.#at += word.length
+    return word
   }
 
   #object(depth: number): string {
-    const printedByKey = new Map<string, string>()
     this.#at += 1
     this.#skipBlanks()
     if (this.#takes(CLOSE_BRACE)) return '{}'
+    const entries: Entry[] = []
+    let inOrder = true
     do {
       this.#skipBlanks()
       if (this.#text.charCodeAt(this.#at) !== QUOTE) throw this.#notJson()
       const key = this.#string()
       this.#skipBlanks()
       if (!this.#takes(COLON)) throw this.#notJson()
-      printedByKey.set(key, this.#value(depth + 1))
+      const before = entries.at(-1)
+      inOrder &&= before === undefined || compareKeys(before[0], key) < 0
+      entries.push([key, this.#value(depth + 1)])
       this.#skipBlanks()
     } while (this.#takes(COMMA))
     if (!this.#takes(CLOSE_BRACE)) throw this.#notJson()
-    const entries = [...printedByKey].sort(([a], [b]) => compareKeys(a, b))
-    return `{${entries.map(([key, printed]) => `${print(key)}: ${printed}`).join(', ')}}`
+    // A map keeps the last of equal keys.
+    const sorted = inOrder ? entries : [...new Map(entries)].sort(([a], [b]) => compareKeys(a, b))
+    let printed = ''
+    for (const [key, value] of sorted) printed += `${printed === '' ? '{' : ', '}${print(key)}: ${value}`
+    return `${printed}}`
   }
 
   #array(depth: number): string {
-    const items: string[] = []
     this.#at += 1
     this.#skipBlanks()
     if (this.#takes(CLOSE_BRACKET)) return '[]'
+    let printed = ''
     do {
-      items.push(this.#value(depth + 1))
+      printed += `${printed === '' ? '[' : ', '}${this.#value(depth + 1)}`
       this.#skipBlanks()
     } while (this.#takes(COMMA))
     if (!this.#takes(CLOSE_BRACKET)) throw this.#notJson()
-    return `[${items.join(', ')}]`
+    return `${printed}]`
   }
 
   #number(): string {
+    return this.#plainInteger() ?? this.#anyNumber()
+  }
+
+  /** An integer that is printed as it is written: the usual case, for which a pattern would be slow. */
+  #plainInteger(): string | null {
+    const text = this.#text
+    let at = this.#at
+    if (text.charCodeAt(at) === MINUS) at += 1
+    const first = text.charCodeAt(at)
+    if (!(first >= DIGIT_1 && first <= DIGIT_9)) return null
+    const limit = at + PLAIN_DIGITS_MAX
+    let code = first
+    while (code >= DIGIT_0 && code <= DIGIT_9) code = text.charCodeAt(++at)
+    if (at > limit || !isAfterInteger(code)) return null
+    const printed = text.slice(this.#at, at)
+    this.#at = at
+    return printed
+  }
+
+  #anyNumber(): string {
     NUMBER.lastIndex = this.#at
     const spelled = NUMBER.exec(this.#text)?.[0]
     if (spelled === undefined) throw this.#notJson()
     this.#at += spelled.length
-    if (PLAIN_INTEGER.test(spelled)) return spelled
     const decimal = parseDecimal(spelled)
     if (decimal === null) throw this.#notJson()
     if (!fitsNumeric(decimal)) throw new Refusal('holds a number that is out of range of numeric')
@@ -242,6 +287,17 @@ class Scanner {
       this.#text.trim() === '' ? 'is empty, not JSON' : `is not valid JSON, from character ${at + 1} on`,
     )
   }
+}
+
+/** Whether a number ends before this character; NaN is the end of the text. */
+function isAfterInteger(code: number): boolean {
+  return (
+    Number.isNaN(code) ||
+    code === COMMA ||
+    code === CLOSE_BRACKET ||
+    code === CLOSE_BRACE ||
+    code <= FIRST_PRINTABLE
+  )
 }
 
 function print(value: string): string {

@@ -14,7 +14,7 @@ import { identitySql, localTypeOf, textSql } from './typing.ts'
  */
 
 /** Goes first into every hash; a new contract gets a new one, so that old and new hashes never agree by accident. */
-const CONTRACT = 'stet1'
+const CONTRACT = 'stet1;'
 
 /** What a value is, whatever the width of its type: widening a column does not change its hashes. */
 type LogicalKind = 'n' | 's' | 'b' | 'd' | 't' | 'z' | 'c' | 'u' | 'j' | 'x'
@@ -38,7 +38,9 @@ export function contentHash(columns: readonly HashedValue[]): string {
   if (names.size < columns.length) throw new StetError('STET_INTERNAL', 'A row to hash names a column twice')
   const hash = createHash('sha256').update(CONTRACT, 'utf8')
   for (const { name, type, value } of columns.toSorted((a, b) => compareBytes(a.name, b.name))) {
-    if (value !== null) hash.update(`${headOf(type, name)}${framed(canonicalValue(type, value))}`, 'utf8')
+    if (value === null) continue
+    const canonical = canonicalValue(type, value)
+    hash.update(`${byteLength(canonical)}${headOf(type, name)}${canonical}`, 'utf8')
   }
   return hash.digest('hex')
 }
@@ -47,23 +49,27 @@ export function contentHash(columns: readonly HashedValue[]): string {
 export function contentHashSql(
   columns: readonly { readonly column: ContractColumn; readonly expr: string }[],
 ): string {
+  // concat leaves NULLs out, and with them all three parts of a column.
   const parts = columns
     .toSorted((a, b) => compareBytes(a.column.name, b.column.name))
-    .map(({ column, expr }) => {
+    .flatMap(({ column, expr }) => {
       const value = canonicalSql(column, expr)
-      // `||` with a NULL is NULL, and concat leaves NULLs out.
-      return `(${quoteLiteral(headOf(column.type, column.name))} || strlen(${value}) || ':' || ${value})`
+      const head = `case when ${expr} is not null then ${quoteLiteral(headOf(column.type, column.name))} end`
+      return [`strlen(${value})`, head, value]
     })
   return `sha256(concat(${[quoteLiteral(CONTRACT), ...parts].join(', ')}))`
 }
 
+/**
+ * What stands between the length of a value and the value: its kind, and the column's name with its length. In this order
+ * only one text of each column is constant, which is what the SQL has to put in place for each row.
+ */
 function headOf(type: ColumnType, name: string): string {
-  return `${kindOf(type)}${framed(name)}`
+  return `${kindOf(type)}${byteLength(name)}:${name}`
 }
 
-/** With its length in bytes, so that where a text ends never depends on what is in it. */
-function framed(text: string): string {
-  return `${Buffer.byteLength(text, 'utf8')}:${text}`
+function byteLength(text: string): number {
+  return Buffer.byteLength(text, 'utf8')
 }
 
 function compareBytes(a: string, b: string): number {
@@ -116,6 +122,8 @@ function canonicalValue(type: ColumnType, value: string): string {
         return jsonIdentity(text)
       case 's':
         return type.kind === 'char' ? text.replace(/ +$/, '') : text
+      case 'z':
+        return text.replace('+00', '')
       default:
         return text
     }
@@ -134,9 +142,7 @@ function canonicalSql(column: ContractColumn, expr: string): string {
   switch (type.kind) {
     case 'numeric':
       if (isText) return identitySql(column, expr)
-      return isLocalDecimal(type) && type.scale > 0
-        ? `rtrim(rtrim(${textSql(column, expr)}, '0'), '.')`
-        : `${expr}::varchar`
+      return isLocalDecimal(type) && type.scale > 0 ? decimalSql(column, expr) : `${expr}::varchar`
     case 'real':
     case 'double':
       return floatSql(expr)
@@ -147,11 +153,12 @@ function canonicalSql(column: ContractColumn, expr: string): string {
       return `rtrim(${expr}, ' ')`
     case 'date':
     case 'timestamp':
+      return isText ? momentSql(type, expr) : `${expr}::varchar`
     case 'timestamptz':
-      // Targets spell years before 1 each in its own way.
+      // In UTC, which the kind says, so that the zone need not. Only the infinities have no count of microseconds.
       return isText
-        ? `coalesce(stet_read_wide(${expr}, ${quoteLiteral(formatColumnType(type))}), ${expr})`
-        : textSql(column, expr)
+        ? `replace(${momentSql(type, expr)}, '+00', '')`
+        : `coalesce(make_timestamp(epoch_us(${expr}))::varchar, ${expr}::varchar)`
     case 'smallint':
     case 'integer':
     case 'bigint':
@@ -165,6 +172,17 @@ function canonicalSql(column: ContractColumn, expr: string): string {
     case 'other':
       return expr
   }
+}
+
+/** Trimming costs far more than looking whether there is anything to trim. */
+function decimalSql(column: ContractColumn, expr: string): string {
+  const text = textSql(column, expr)
+  return `case when ends_with(${text}, '0') then rtrim(rtrim(${text}, '0'), '.') else ${text} end`
+}
+
+/** A date or time that is held as text: targets spell years before 1 each in its own way. */
+function momentSql(type: ColumnType, expr: string): string {
+  return `coalesce(stet_read_wide(${expr}, ${quoteLiteral(formatColumnType(type))}), ${expr})`
 }
 
 /** DuckDB prints the shortest text that reads back as the same float, with `.0` for whole numbers and exponents for far ones. */

@@ -21,6 +21,7 @@ export interface InferredType {
 
 /** A digit string longer than this is more likely a number's name than a number: a card, an account, an IBAN. */
 const INTEGER_DIGITS_MAX = 15
+const FLOAT_DIGITS = 15
 /** The local engine computes with so many digits at full speed … */
 const DIGITS_FAST = 18
 /** … and with so many at all. */
@@ -30,29 +31,30 @@ const HEADROOM = 3
 /** Decimals that a column of amounts has even when today's file shows fewer. */
 const DECIMALS_MIN = 2
 
-/** What one value looks like; the type is that of the whole column. */
+/** What one value looks like; `zeros` are digits that a number would not give back (`007`, `+49`, `1.`). */
 const SHAPES = [
   'integer',
   'decimal',
   'exponent',
+  'zeros',
   'boolean',
   'date',
   'timestamp',
   'timestamptz',
-  'zeros',
+  'other',
 ] as const
 
 type Shape = (typeof SHAPES)[number]
 
 /** What one pass found out about a column. */
 interface Findings {
-  readonly values: number
-  readonly count: Readonly<Record<Shape, number>>
+  /** The shapes that its values have; empty when it has none. */
+  readonly shapes: ReadonlySet<Shape>
   /** Digits before the point, at most. */
   readonly integerDigits: number
   readonly decimals: number
-  /** Digits of a value without leading and trailing zeros, at most. */
-  readonly significant: number
+  /** Digits of a number that is written with an exponent, at most. */
+  readonly mantissaDigits: number
   readonly fitsBigint: boolean
 }
 
@@ -84,34 +86,26 @@ function text(why: string): Choice {
 }
 
 function choose(found: Findings, newest: boolean): Choice {
-  const { values, count } = found
-  const every = (...shapes: readonly Shape[]) =>
-    shapes.reduce((sum, shape) => sum + count[shape], 0) === values
-  if (values === 0) return text('it has no values')
-  if (every('boolean')) return { type: { kind: 'boolean' }, why: 'all values are true or false' }
-  if (every('date')) return { type: { kind: 'date' }, why: 'all values are dates as YYYY-MM-DD' }
-  if (every('timestamp')) {
+  const { shapes } = found
+  const only = (...allowed: readonly Shape[]) => [...shapes].every((shape) => allowed.includes(shape))
+  if (shapes.size === 0) return text('it has no values')
+  if (only('boolean')) return { type: { kind: 'boolean' }, why: 'all values are true or false' }
+  if (only('date')) return { type: { kind: 'date' }, why: 'all values are dates as YYYY-MM-DD' }
+  if (only('timestamp')) {
     return { type: { kind: 'timestamp' }, why: 'all values are dates with a time and no offset' }
   }
-  if (every('timestamptz')) {
+  if (only('timestamptz')) {
     return { type: { kind: 'timestamptz' }, why: 'all values are dates with a time and an offset' }
   }
-  if (every('date', 'timestamp', 'timestamptz')) return text('some dates have a time or an offset, some not')
-  if (count.zeros > 0 && every('integer', 'decimal', 'zeros')) {
-    return text('some digits begin with 0 or +, which a number would lose')
+  if (only('integer')) return chooseInteger(found, newest)
+  if (only('integer', 'decimal')) return chooseDecimal(found)
+  if (only('integer', 'decimal', 'exponent')) return chooseFloat(found)
+  if (only('integer', 'decimal', 'zeros')) {
+    return text('some digits are written so that a number would not give them back, such as 007 or +49')
   }
-  if (every('integer')) return chooseInteger(found, newest)
-  if (every('integer', 'decimal')) return chooseDecimal(found)
-  if (count.exponent > 0 && every('integer', 'decimal', 'exponent')) {
-    return found.significant <= INTEGER_DIGITS_MAX
-      ? { type: { kind: 'double' }, why: 'all values are numbers, some with an exponent' }
-      : text('some numbers have an exponent, and some more digits than a float keeps')
-  }
-  return text(
-    SHAPES.some((shape) => count[shape] > 0)
-      ? 'values of different kinds'
-      : 'the values are of no other kind',
-  )
+  if (only('date', 'timestamp', 'timestamptz'))
+    return text('some dates have a time or an offset and some not')
+  return text(only('other') ? 'the values are of no other kind' : 'the values are of different kinds')
 }
 
 function chooseInteger({ integerDigits, fitsBigint }: Findings, newest: boolean): Choice {
@@ -136,59 +130,70 @@ function chooseDecimal({ integerDigits, decimals }: Findings): Choice {
   }
 }
 
+/** Floats hold 15 digits of any decimal; a longer number would come back as another. */
+function chooseFloat({ integerDigits, decimals, mantissaDigits }: Findings): Choice {
+  return Math.max(integerDigits + decimals, mantissaDigits) <= FLOAT_DIGITS
+    ? { type: { kind: 'double' }, why: 'all values are numbers, some with an exponent' }
+    : text(`some numbers have an exponent, and some more than the ${FLOAT_DIGITS} digits that a float keeps`)
+}
+
 async function look(
   local: LocalConnection,
   select: string,
   fields: readonly UntypedField[],
 ): Promise<readonly Findings[]> {
   const shapes = fields.map(({ id }) => `${id}, ${shapeSql(id)} as shape_${id}`)
-  const columns = fields.flatMap(({ id }) => [
-    `count(${id}) as values_${id}`,
-    ...SHAPES.map((shape) => `count(*) filter (shape_${id} = '${shape}') as ${shape}_${id}`),
-    `max(strlen(regexp_extract(${id}, '^-?([0-9]*)', 1))) filter (shape_${id} in ('integer', 'decimal')) as digits_${id}`,
-    `max(strlen(regexp_extract(${id}, '\\.([0-9]*)', 1))) filter (shape_${id} = 'decimal') as decimals_${id}`,
-    `max(${significantSql(id)}) filter (shape_${id} in ('integer', 'decimal', 'exponent')) as significant_${id}`,
-    `bool_and(${readSql(columnOf(id, { kind: 'bigint' }), id)} is not null) filter (shape_${id} = 'integer') as bigint_${id}`,
-  ])
+  const columns = fields.flatMap(({ id }) => {
+    // A case and not a filter: the arguments of a filtered aggregate are computed for every row all the same.
+    const of = (shape: Shape, sql: string) => `case when shape_${id} = ${bitOf(shape)} then ${sql} end`
+    return [
+      `bit_or(shape_${id}) as shapes_${id}`,
+      `max(${of('integer', `strlen(ltrim(${id}, '-'))`)}) as digits_${id}`,
+      `max(${of('decimal', `instr(ltrim(${id}, '-'), '.') - 1`)}) as before_point_${id}`,
+      `max(${of('decimal', `strlen(${id}) - instr(${id}, '.')`)}) as decimals_${id}`,
+      `max(${of('exponent', `strlen(regexp_replace(split_part(lower(${id}), 'e', 1), '[-.]', '', 'g'))`)}) as mantissa_${id}`,
+      `bool_and(${of('integer', `try_cast(${id} as bigint) is not null`)}) as bigint_${id}`,
+    ]
+  })
   const [row] = await local.rows(`
     select ${columns.join(', ')}
       from (select ${shapes.join(', ')}
               from (${select}))`)
   const number = (name: string) => Number(row?.[name] ?? 0)
   return fields.map(({ id }) => ({
-    values: number(`values_${id}`),
-    count: Object.fromEntries(SHAPES.map((shape) => [shape, number(`${shape}_${id}`)])) as Record<
-      Shape,
-      number
-    >,
-    integerDigits: number(`digits_${id}`),
+    shapes: new Set(SHAPES.filter((shape) => (number(`shapes_${id}`) & bitOf(shape)) !== 0)),
+    integerDigits: Math.max(number(`digits_${id}`), number(`before_point_${id}`)),
     decimals: number(`decimals_${id}`),
-    significant: number(`significant_${id}`),
+    mantissaDigits: number(`mantissa_${id}`),
     fitsBigint: row?.[`bigint_${id}`] === true,
   }))
 }
 
-/** Digits of the number, without sign, point, exponent and the zeros around. */
-function significantSql(id: string): string {
-  return `strlen(trim(replace(regexp_extract(${id}, '^-?([0-9.]*)', 1), '.', ''), '0'))`
+/** Shapes are bits, so that one aggregate gathers all of a column. */
+function bitOf(shape: Shape): number {
+  return 1 << SHAPES.indexOf(shape)
 }
 
-/** Most text is told from the rest by its first character, before any pattern is tried. */
+/** Cheap looks come first: most text is told from the rest by its first character, and dates by their dashes. */
 function shapeSql(id: string): string {
   const reads = (type: ColumnType) => `${readSql(columnOf(id, type), id)} is not null`
   const matches = (pattern: string) => `regexp_full_match(${id}, '${pattern}')`
   return `
-    case when not (left(${id}, 1) between '+' and '9' or left(${id}, 1) in ('t', 'T', 'f', 'F')) then null
-         when ${matches('0|-?[1-9][0-9]*')} then 'integer'
-         when ${matches('-?(0|[1-9][0-9]*)?\\.[0-9]+')} then 'decimal'
-         when ${matches('[+-]?[0-9]+(\\.[0-9]*)?')} then 'zeros'
-         when ${matches('[0-9]{4}-[0-9]{2}-[0-9]{2}')} then case when ${reads({ kind: 'date' })} then 'date' end
-         when ${matches('[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*')} then
-           case when ${reads({ kind: 'timestamptz' })} then 'timestamptz'
-                when ${reads({ kind: 'timestamp' })} then 'timestamp' end
-         when ${matches('-?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)[eE][+-]?[0-9]+')} then
-           case when ${reads({ kind: 'double' })} then 'exponent' end
-         when lower(${id}) in ('true', 'false') then 'boolean' end`
+    (case when ${id} is null then null
+          when not ${id} between '+' and ':' then
+            case when strlen(${id}) <= 5 and lower(${id}) in ('true', 'false') then ${bitOf('boolean')}
+                 else ${bitOf('other')} end
+          when ${id} like '____-__-__%' then
+            case when strlen(${id}) = 10 and ${reads({ kind: 'date' })} then ${bitOf('date')}
+                 when strlen(${id}) = 10 then ${bitOf('other')}
+                 when ${reads({ kind: 'timestamptz' })} then ${bitOf('timestamptz')}
+                 when ${reads({ kind: 'timestamp' })} then ${bitOf('timestamp')}
+                 else ${bitOf('other')} end
+          when ${matches('0|-?[1-9][0-9]*')} then ${bitOf('integer')}
+          when ${matches('-?(0|[1-9][0-9]*)?\\.[0-9]+')} then ${bitOf('decimal')}
+          when ${matches('[+-]?[0-9]+(\\.[0-9]*)?')} then ${bitOf('zeros')}
+          when ${matches('-?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)[eE][+-]?[0-9]+')} and ${reads({ kind: 'double' })} then ${bitOf('exponent')}
+          else ${bitOf('other')} end)::integer`
 }
 
 function columnOf(id: string, type: ColumnType): ContractColumn {

@@ -169,14 +169,11 @@ function readTyped(type: ColumnType, raw: string): string {
       // Years 1 to 9999 have ten characters; more are years beyond, or DuckDB's own spelling of years before.
       return `case when ${isCanonical} and strlen(${raw}) <= 10 then ${cast} ${otherwise(type, raw)} end`
     case 'timestamp':
-      return `
-        case when ${raw} between '0001' and '9999~' and regexp_full_match(${raw}, '${clockPattern(type.precision)}') then ${cast}
-             ${otherwise(type, raw)} end`
     case 'timestamptz':
-      // Only texts with an offset may reach the cast: a zone's name in one row changes how it reads the next naive one.
-      // The first and last year are left to the definition, since an offset can lead out of them.
+      // Only texts with an offset may reach the cast to timestamptz: a zone's name in one row changes how it reads the
+      // next naive one. Years near the edges are left to the definition, since an offset can lead out of them.
       return `
-        case when ${raw} between '0002' and '9999' and regexp_full_match(${raw}, '${clockPattern(type.precision)}${OFFSET}') then ${cast}
+        case when regexp_full_match(${raw}, '${momentPattern(type)}') then ${cast}
              ${otherwise(type, raw)} end`
     case 'time':
       return type.precision === undefined || type.precision === 6
@@ -195,8 +192,9 @@ function readTyped(type: ColumnType, raw: string): string {
 const TIME = '([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]'
 const OFFSET = '(Z|[+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)'
 
-function clockPattern(precision: number | undefined): string {
-  return `[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]${TIME}${fraction(precision)}`
+function momentPattern(type: Extract<ColumnType, { kind: 'timestamp' | 'timestamptz' }>): string {
+  const offset = type.kind === 'timestamptz' ? OFFSET : ''
+  return `[1-8][0-9]{3}-[0-9]{2}-[0-9]{2}[ T]${TIME}${fraction(type.precision)}${offset}`
 }
 
 /** Fraction digits beyond the precision must be zeros. */

@@ -31,6 +31,8 @@ export interface FaultPoint {
 export interface Faults {
   /** What is done: `the connection is cut`, `the process is killed`. */
   readonly what: string
+  /** Whether the attempt lives on and can find out what became of its commit; false where the process is gone. */
+  readonly attemptSurvives: boolean
   /** Messages or statements that an attempt sends, counted in a run that nobody disturbs. */
   countOf(place: Place, attempt: Attempt): Promise<number>
   /** One attempt with a fault at the point. Resolves when it has ended, however it ended; says whether it claimed success. */

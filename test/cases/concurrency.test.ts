@@ -119,7 +119,7 @@ async function attemptEnds(place: PostgresPlace, attempt: Attempt): Promise<numb
 
 test('069: an attempt that sleeps through its lease is refused when it wakes up (G7)', async () => {
   await using place = await postgresPlace(inject('postgresUrl'))
-  await using sleeper = await frozenAt(place, 'pg_advisory_xact_lock(')
+  await using sleeper = await frozenAt(place, 'advisory_xact_lock(')
   expect(await attemptEnds(place, NEW), 'the second takes the stale lease over').toBe(0)
   sleeper.wake()
   const [code] = await sleeper.ended

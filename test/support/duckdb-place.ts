@@ -41,13 +41,13 @@ export async function duckdbPlace(): Promise<DuckdbPlace> {
     },
     rows: async (table) => {
       const rows = await look(
-        `select to_json(x)::varchar as row from (select columns(c -> c not in ('updated_at', 'content_hash')) from ${table}) as x order by 1`,
+        `select to_json(stet_row)::varchar as row from (select columns(c -> c not in ('updated_at', 'content_hash'))::varchar from ${table}) as stet_row order by 1`,
       )
       return rows.map((row) => String(row.row))
     },
     // DuckDB keeps no version of a row; its kept column says when Stet wrote it.
     versions: async (table) => {
-      const rows = await look(`select to_json(x)::varchar as version from ${table} as x order by 1`)
+      const rows = await look(`select to_json(stet_row)::varchar as version from ${table} as stet_row order by 1`)
       return rows.map((row) => String(row.version))
     },
     count: async (table) => {
@@ -89,6 +89,7 @@ async function runChild(
 /** The process kills itself before or after a statement that the target sends to the engine it lives in. */
 export const duckdbKills: Faults = {
   what: 'the process killed',
+  attemptSurvives: false,
   countOf: async (place, attempt) => {
     const { code, output } = await runChild(place, attempt, { count: true })
     if (code !== 0) throw new Error(`the undisturbed run ended with ${code}`)

@@ -8,8 +8,8 @@ export interface PlantedFault {
   /** Text that must be there, so that a plant whose place has gone fails loudly instead of proving nothing. */
   readonly find: string
   readonly replace: string
-  /** The contract test file that has to fail, and a word of the names of the checks that catch the fault. */
-  readonly contract: 'postgres' | 'duckdb'
+  /** The test file that has to fail, and the beginning of the full name of the test that catches the fault. */
+  readonly test: string
   readonly caughtBy: string
 }
 

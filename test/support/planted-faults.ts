@@ -1,4 +1,106 @@
 import type { PlantedFault } from './plant.ts'
 
-/** Faults of the kinds that have doubled or lost data elsewhere; each must make the contract fail. */
-export const PLANTED_FAULTS: readonly PlantedFault[] = []
+const POSTGRES = 'test/contract/postgres.contract.test.ts'
+const DUCKDB = 'test/contract/duckdb.contract.test.ts'
+
+/** Faults of the kinds that have doubled or lost data elsewhere; each must make the tests fail that are named. */
+export const PLANTED_FAULTS: readonly PlantedFault[] = [
+  {
+    name: 'no comparison',
+    file: 'local/compare.ts',
+    find: "case when t.hit is null then 'insert'",
+    replace: "case when t.hit is null then 'insert' when true then 'update'",
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm the same rows again touch nothing',
+  },
+  {
+    name: 'no order guard in the comparison',
+    file: 'local/compare.ts',
+    find: "strategy === 'upsert' ? `when ${isStale} then 'stale'` : ''",
+    replace: "strategy === 'upsert' && isStale === '' ? '' : ''",
+    test: DUCKDB,
+    caughtBy: 'a changed row is updated, a new one inserted, an older one left alone',
+  },
+  {
+    name: 'no order guard in the write',
+    file: 'targets/postgres/sql.ts',
+    find: "if (newest === undefined || write.strategy !== 'upsert') return null",
+    replace: "if (newest === undefined || write.strategy !== 'no such') return null",
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm a newer row that another writer puts between comparison and commit stays',
+  },
+  {
+    name: 'another writer between comparison and commit is not looked for',
+    file: 'targets/postgres/sql.ts',
+    find: "     and ${place}\n     and ${same.join('\\n     and ')}",
+    replace: '     and ${place}',
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm a row that another writer refreshes is not deleted',
+  },
+  {
+    name: 'record outside the transaction',
+    file: 'targets/postgres/session.ts',
+    find: 'const transaction = await finishRun(connection, record)',
+    replace: "await connection.query('commit'); const transaction = await finishRun(connection, record)",
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm upsert: the connection cut anywhere, on an empty target',
+  },
+  {
+    name: 'staging that outlives the attempt',
+    file: 'targets/postgres/sql.ts',
+    find: 'return `create temp table stet_existing',
+    replace:
+      'return `create table if not exists public.stet_stage (n bigint);\ncreate temp table stet_existing',
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm upsert: the connection cut anywhere, on a loaded target',
+  },
+  {
+    name: 'no lease',
+    file: 'targets/postgres/record/lease.ts',
+    find: 'if (!free && !stale) return',
+    replace: 'if (!free && !stale && name.slice === undefined) return',
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm several starts of one run at once end as one after the other',
+  },
+  {
+    name: 'counts by remainder',
+    file: 'pipeline/run.ts',
+    find: 'unchanged: comparison.unchanged + applied.unchanged,\n    stale: comparison.stale + applied.stale,',
+    replace:
+      'unchanged: afterTransform - rejected - duplicate - applied.inserted - applied.updated,\n    stale: 0,',
+    test: DUCKDB,
+    caughtBy: 'a changed row is updated, a new one inserted, an older one left alone',
+  },
+  {
+    name: 'a lost answer without looking for the attempt',
+    file: 'targets/postgres/outcome.ts',
+    find: "if (outcome === 'committed') return",
+    replace: "if (outcome === 'committed' && attemptId === '') return",
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm upsert: the connection cut anywhere, on an empty target',
+  },
+  {
+    name: 'comparison before dedupe',
+    file: 'local/newest.ts',
+    find: 'delete from ${table} where rowid in (select rid from ${rivals} where place > 1)',
+    replace: 'delete from ${table} where rowid in (select rid from ${rivals} where place > 1 and false)',
+    test: DUCKDB,
+    caughtBy: 'a losing duplicate that differs is never written',
+  },
+  {
+    name: 'a source that dies midway while the bulk stream ends cleanly',
+    file: 'targets/postgres/push.ts',
+    find: 'Promise.all([written, read])',
+    replace: 'read',
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm a stream that breaks midway commits no short table',
+  },
+  {
+    name: 'a failed DuckDB transaction whose COMMIT says nothing',
+    file: 'targets/duckdb/session.ts',
+    find: 'if (kept?.status !== record.status) {',
+    replace: 'if (kept?.status !== record.status && failure !== null) {',
+    test: 'src/targets/duckdb/record.test.ts',
+    caughtBy: '',
+  },
+]

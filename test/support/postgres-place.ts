@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { startProxy, type WireProxy } from '../../src/prove/wire/proxy.ts'
+import { startProxy, type Unit, type WireProxy } from '../../src/prove/wire/proxy.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
 import { pipelineOf } from '../../src/testing/contract.ts'
 import type { Attempt, FaultPoint, Faults, Place } from '../../src/testing/place.ts'
@@ -29,7 +29,7 @@ export async function postgresPlace(server: string): Promise<PostgresPlace> {
     },
     rows: async (table) => {
       const rows = await query(
-        `select (to_jsonb(x) - array[${KEPT.map((name) => `'${name}'`).join(', ')}])::text as row from ${table} as x order by 1`,
+        `select (to_jsonb(stet_row) - array[${KEPT.map((name) => `'${name}'`).join(', ')}])::text as row from ${table} as stet_row order by 1`,
       )
       return rows.map((row) => String(row.row))
     },
@@ -54,7 +54,7 @@ export async function postgresPlace(server: string): Promise<PostgresPlace> {
          where c.relkind in ('r', 'p', 'S', 'v', 'm', 'f')
            and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
            and n.nspname not like 'pg\\_temp%'
-           and not (n.nspname = 'stet' and c.relname in ('migration', 'lease', 'run'))
+           and not (n.nspname = 'stet' and c.relname in ('version', 'lease', 'run'))
            and c.relname <> 't'
          order by 1`)
       return rows.map((row) => String(row.name))
@@ -74,7 +74,24 @@ async function proxyTo(url: string): Promise<WireProxy> {
 async function countUnits(place: Place, attempt: Attempt): Promise<number> {
   await using proxy = await proxyTo(urlOf(place))
   await run(pipelineOf(postgres({ url: proxy.url }), attempt), IMPATIENT)
-  return proxy.units().length
+  return proxy.units().filter(changesState).length
+}
+
+/** Reading changes nothing that could be found half done, so only the other messages are points of a fault. */
+function changesState({ sql }: Unit): boolean {
+  return /\b(insert|update|delete|create|drop|alter|commit|copy|truncate|comment|advisory_xact_lock)\b/i.test(
+    sql,
+  )
+}
+
+/** The n-th message that changes state. */
+function nthChange(n: number): (unit: Unit) => boolean {
+  const seen = new Set<number>()
+  return (unit) => {
+    if (!changesState(unit)) return false
+    seen.add(unit.n)
+    return seen.size === n
+  }
 }
 
 function urlOf(place: Place): string {
@@ -84,10 +101,11 @@ function urlOf(place: Place): string {
 /** The connection that carries a message is reset before the server acts on it, or before its answer is heard. */
 export const connectionCuts: Faults = {
   what: 'the connection cut',
+  attemptSurvives: true,
   countOf: countUnits,
   attemptWithFault: async (place, attempt, { at, side }) => {
     await using proxy = await proxyTo(urlOf(place))
-    proxy.arm({ cut: side, at })
+    proxy.arm({ cut: side, at: nthChange(at) })
     try {
       await run(pipelineOf(postgres({ url: proxy.url }), attempt), IMPATIENT)
       return { claimedSuccess: true }
@@ -100,10 +118,11 @@ export const connectionCuts: Faults = {
 /** The process is killed while a message, or the answer to it, is on its way. */
 export const processKills: Faults = {
   what: 'the process killed',
+  attemptSurvives: false,
   countOf: countUnits,
   attemptWithFault: async (place, attempt, { at, side }: FaultPoint) => {
     await using proxy = await proxyTo(urlOf(place))
-    const held = proxy.arm({ hold: side, at })
+    const held = proxy.arm({ hold: side, at: nthChange(at) })
     const child = forkAttempt({ target: 'postgres', where: proxy.url, attempt })
     const ended = once(child, 'exit') as Promise<[number | null]>
     const stopped = await Promise.race([held.fired.then(() => true), ended.then(() => false)])

@@ -7,10 +7,10 @@ interface FloatFormat {
   readonly exponentMax: number
 }
 
-const FORMATS = {
+const FORMATS: Record<'real' | 'double', FloatFormat> = {
   real: { bits: 24, exponentMin: -149, exponentMax: 104 },
   double: { bits: 53, exponentMin: -1074, exponentMax: 971 },
-} as const satisfies Record<string, FloatFormat>
+}
 
 /** `significand × 2^exponent` */
 interface Binary {

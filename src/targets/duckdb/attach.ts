@@ -77,6 +77,7 @@ export async function attachFile(options: AttachOptions): Promise<AttachedFile |
         if (performance.now() > emptyUntil) throw notADatabase(shown, 'it is empty')
       } else {
         try {
+          // With its type named: DuckDB opens a small CSV file as a database in memory, in which all that is written is lost.
           await local.run(
             `attach ${quoteLiteral(path)} as ${quoteIdentifier(name)} (type duckdb${readOnly ? ', read_only' : ''})`,
           )
@@ -124,7 +125,7 @@ function describeAttachError(error: unknown, shown: string): unknown {
       cause: error,
     })
   }
-  if (/valid DuckDB database file/.test(message)) return notADatabase(shown, 'DuckDB does not know it')
+  if (/valid DuckDB database file/.test(message)) return notADatabase(shown, 'it does not begin like one')
   if (/encrypt/i.test(message)) {
     return new StetError(
       'STET_CONFIG',

@@ -7,7 +7,7 @@ import type { DuckDBTableName } from './table-name.ts'
 import { typeOfNative } from './types.ts'
 
 /** A rule of the table that says which columns' values come only once. */
-export interface UniqueRule {
+interface UniqueRule {
   readonly columns: readonly string[]
 }
 
@@ -131,21 +131,14 @@ async function refusesInsert(local: LocalConnection, qualified: string, column: 
 }
 
 /**
- * The columns of an index, which the catalog prints as a list of expressions: `[a, '"odd, name"']`. An index over anything
- * but columns enforces nothing of them by itself.
+ * The columns of an index, which the catalog prints as a list of expressions: `[a, '"odd, name"', '(a + 1)']`. What is no
+ * column keeps its own words and so is nobody's name.
  */
 function indexedColumns(expressions: string): readonly string[] {
   const items = expressions.slice(1, -1).match(/'(?:[^'\\]|\\.)*'|[^,\s][^,]*/g) ?? []
-  const names = items.map((item) =>
-    columnIn(item.startsWith("'") ? item.slice(1, -1).replaceAll("\\'", "'") : item),
-  )
-  return names.every((name) => name !== null) ? names : []
-}
-
-function columnIn(expression: string): string | null {
-  const quoted = /^"((?:[^"]|"")+)"$/.exec(expression)
-  if (quoted !== null) return quoted[1]?.replaceAll('""', '"') ?? null
-  return expression.includes('(') ? null : expression
+  return items
+    .map((item) => (item.startsWith("'") ? item.slice(1, -1).replaceAll("\\'", "'") : item))
+    .map((name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name))
 }
 
 function namesIn(json: unknown): readonly string[] {

@@ -8,9 +8,12 @@ import {
   temporaryFolder,
   writeByHand,
 } from '../../../test/support/duckdb-session.ts'
+import { openLocalEngine } from '../../local/engine.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { WriteStrategy } from '../../model/write.ts'
+import { findTable } from './catalog.ts'
 import { duckdb } from './index.ts'
+import { duckdbTableName } from './table-name.ts'
 
 const UPSERT: WriteStrategy = { strategy: 'upsert', key: ['id'] }
 const CONTRACT = contractOf({ id: 'text', mail: 'text' }, ['id'])
@@ -83,6 +86,27 @@ test('a unique index over an expression does not make the key unique', async () 
     'create unique index i on t((id || mail))',
   ]
   await expect(prepare(statements)).rejects.toMatchObject({ code: 'STET_KEY_CONSTRAINT' })
+})
+
+test('unique rules are read from constraints and from indexes, also on odd names', async () => {
+  await using local = await openLocalEngine()
+  const odd = `"it's ""odd"", or"`
+  for (const statement of [
+    `attach ':memory:' as "my file"`,
+    `create table "my file".main.t(a integer primary key, b integer, ${odd} integer, unique(a, b))`,
+    `create unique index i on "my file".main.t(${odd}, b)`,
+    `create unique index j on "my file".main.t((b + 1))`,
+    `create index k on "my file".main.t(b)`,
+  ]) {
+    await local.run(statement)
+  }
+  const table = await findTable(local, '"my file"', duckdbTableName('t'))
+  expect(table?.unique.map(({ columns }) => columns.join('|')).sort()).toEqual([
+    '((b + 1))',
+    'a',
+    'a|b',
+    `it's "odd", or|b`,
+  ])
 })
 
 test('a unique rule lets many NULLs in, so it does not serve a key that matches NULL', async () => {

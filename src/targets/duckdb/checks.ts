@@ -171,7 +171,7 @@ export function keyColumnsOf(contract: Contract): string {
   return JSON.stringify(names.sort())
 }
 
-export function keptNames(keep: KeptColumns): string[] {
+function keptNames(keep: KeptColumns): string[] {
   return [keep.updatedAt, keep.contentHash].filter((name) => name !== null)
 }
 

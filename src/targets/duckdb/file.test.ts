@@ -36,6 +36,7 @@ test.each([
   ['a small CSV file', 'orders.csv', 'id,amount\n1,2.50\n'],
   ['an empty file', 'empty.duckdb', ''],
   ['a file shorter than a header', 'short.duckdb', 'DUCK'],
+  ['a file of another database', 'other.sqlite', `SQLite format 3\0${'x'.repeat(20_000)}`],
 ])('%s is refused by name and left as it was', async (_, name, content) => {
   await using folder = await temporaryFolder()
   const file = join(folder.path, name)
@@ -150,7 +151,7 @@ test('what stands at a path is told apart', async () => {
   await writeFile(join(folder.path, 'x'), '')
   expect(await lookAtFile(join(folder.path, 'x'), 'x')).toBe('empty')
   await byHand(join(folder.path, 'y'), 'select 1')
-  expect(await lookAtFile(join(folder.path, 'y'), 'y')).toBe('database')
+  expect(await lookAtFile(join(folder.path, 'y'), 'y')).toBe('file')
 })
 
 /** DuckDB's checksum over the rest of the first block, so that a changed header is not taken for a damaged one. */

@@ -1,10 +1,6 @@
-import { open, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StetError } from '../../errors.ts'
-
-/** Bytes 8 to 11 of every DuckDB file. Also of an encrypted one. */
-const MAGIC = 'DUCK'
-const MAGIC_OFFSET_BYTES = 8
 
 /**
  * The one path of a database file, whatever way it was written: links followed, also when the file itself is not there
@@ -36,42 +32,23 @@ export async function realPathOf(file: string): Promise<string> {
   }
 }
 
-/** What stands at a path: nothing, a file that was made and not yet written, or a DuckDB database. */
-export type FileState = 'missing' | 'empty' | 'database'
+/** What stands at a path: nothing, a file that was made and not yet written, or one that DuckDB has to judge. */
+export type FileState = 'missing' | 'empty' | 'file'
 
 /**
- * Looks at the file before DuckDB does: DuckDB opens a small CSV file as a database in memory, in which all that is
- * written vanishes without an error.
- *
- * To be called only while the turn for this path is ours: closing any descriptor of a file gives up all locks that the
- * process holds on it.
+ * Looks at the path without opening it: a process that closes any descriptor of a file gives up all locks that it holds
+ * on it, also those of DuckDB.
  */
 export async function lookAtFile(path: string, shown: string): Promise<FileState> {
   try {
     const found = await stat(path)
-    if (!found.isFile()) {
-      const kind = found.isDirectory() ? 'a folder' : 'not a regular file'
-      throw notADatabase(shown, `it is ${kind}`)
-    }
-    if (found.size === 0) return 'empty'
-    const handle = await open(path, 'r')
-    try {
-      const { buffer, bytesRead } = await handle.read(
-        Buffer.alloc(MAGIC.length),
-        0,
-        MAGIC.length,
-        MAGIC_OFFSET_BYTES,
-      )
-      if (buffer.toString('latin1', 0, bytesRead) === MAGIC) return 'database'
-    } finally {
-      await handle.close()
-    }
+    if (found.isFile()) return found.size === 0 ? 'empty' : 'file'
+    throw notADatabase(shown, `it is ${found.isDirectory() ? 'a folder' : 'no regular file'}`)
   } catch (error) {
     if (error instanceof StetError) throw error
     if (codeOf(error) === 'ENOENT') return 'missing'
     throw unreadable(shown, error)
   }
-  throw notADatabase(shown, `bytes 8 to 11 are not "${MAGIC}"`)
 }
 
 export function notADatabase(shown: string, why: string): StetError {

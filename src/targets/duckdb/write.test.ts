@@ -186,6 +186,20 @@ test('unique values may move from deleted rows to others, and swap places', asyn
   ])
 })
 
+test('a row that another table refers to can be updated', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'x.duckdb')
+  await byHand(
+    file,
+    'create table t(id varchar primary key, mail varchar)',
+    'create table refers(id varchar references t(id))',
+    `insert into t values ('a', '1')`,
+    `insert into refers values ('a')`,
+  )
+  await writeByHand(duckdb({ file }), 't', UPSERT, CONTRACT, [`('update', 'a', '2', null, null)`])
+  expect(await byHand(file, 'from t')).toEqual([['a', '2']])
+})
+
 test.each([
   ['create table t(id varchar, mail varchar not null)', `('insert', 'c', null, null, null)`, 'mail'],
   [

@@ -40,7 +40,7 @@ export interface UniqueIndex {
   readonly coarseCollation: string | null
 }
 
-export interface Trigger {
+interface Trigger {
   readonly name: string
   readonly onInsert: boolean
   readonly onUpdate: boolean
@@ -289,6 +289,6 @@ export function fingerprintOf(table: CatalogTable | null): string {
   return JSON.stringify([oid, kind, columns, uniques, rules])
 }
 
-export function qualify(schema: string, table: string): string {
+function qualify(schema: string, table: string): string {
   return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`
 }

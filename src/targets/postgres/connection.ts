@@ -27,13 +27,13 @@ export interface Connection extends AsyncDisposable {
   destroy(): void
 }
 
-export interface CopyOut {
+interface CopyOut {
   readonly bytes: Readable
   /** How many rows the server says it has sent; settles when it is ready for the next statement. */
   readonly rows: Promise<number>
 }
 
-export interface CopyIn {
+interface CopyIn {
   readonly bytes: Writable
   /** How many rows the server has taken; resolves only after {@link bytes} was ended. */
   readonly rows: Promise<number>
@@ -70,7 +70,14 @@ export async function openConnection(
       throw error
     }
   }
-  const [started] = (await ask('select pg_backend_pid() as pid')).rows as Row[]
+  const [started] = await ask('select pg_backend_pid() as pid').then(
+    ({ rows }) => rows as Row[],
+    (error: unknown) => {
+      socket.destroy()
+      signal?.throwIfAborted()
+      throw describeError(error, 'connect to PostgreSQL')
+    },
+  )
   const process = started?.pid ?? null
   const direct = process !== null && String((client as { processID?: unknown }).processID) === process
 
@@ -96,13 +103,7 @@ export async function openConnection(
     copyFrom: (sql) => {
       signal?.throwIfAborted()
       const query = client.query(driver.copyFrom(sql))
-      return {
-        bytes: query,
-        rows: new Promise((resolve, reject) => {
-          query.once('finish', () => resolve(query.rowCount))
-          query.once('error', reject)
-        }),
-      }
+      return { bytes: query, rows: whenTaken(query) }
     },
     runsIn: (found) => {
       running = found
@@ -117,11 +118,24 @@ export async function openConnection(
   }
 }
 
+/** Settles when the server has taken all, or refused; after a refusal the stream is dead and not to be touched. */
+function whenTaken(query: Writable & { rowCount: number }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    query.once('finish', () => resolve(query.rowCount))
+    // `on`, because a refusal and the failure that it causes may both be reported.
+    query.on('error', (error) => {
+      // What is still queued would be written to a connection that the stream no longer has.
+      Object.assign(query, { chunks: [] })
+      reject(error)
+    })
+  })
+}
+
 /** `end` comes with the last byte, before the server's count; the count is there when it is ready again. */
 function whenReady(query: Readable & { rowCount: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     Object.assign(query, { handleReadyForQuery: () => resolve(query.rowCount) })
-    query.once('error', reject)
+    query.on('error', reject)
   })
 }
 

@@ -68,7 +68,9 @@ export function describeError(error: unknown, action: string): StetError {
   const sqlstate = sqlstateOf(error)
   const server = error as ServerError
   if (sqlstate === null) {
-    return new StetError('STET_CONNECTION', `Cannot ${action}: ${messageOf(error)}`, { cause: error })
+    // The local engine fails in the middle of a copy as well; that is no reason to try again.
+    const code = isSocketError(error) ? 'STET_CONNECTION' : 'STET_INTERNAL'
+    return new StetError(code, `Cannot ${action}: ${messageOf(error)}`, { cause: error })
   }
   const code = codeOf(sqlstate)
   const facts = [server.message, server.detail].filter((part) => typeof part === 'string' && part !== '')
@@ -77,6 +79,19 @@ export function describeError(error: unknown, action: string): StetError {
     details: { sqlstate, ...namedParts(server) },
     cause: error,
   })
+}
+
+/** Node's own errors of sockets and names have a `code`; those of the driver only a sentence. */
+function isSocketError(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isSocketError)
+  if (!(error instanceof Error)) return false
+  const { code } = error as { readonly code?: unknown }
+  return (
+    (typeof code === 'string' && /^E[A-Z_]+$/.test(code) && 'syscall' in error) ||
+    /^(Connection terminated|timeout expired|Client (was closed|has encountered a connection error)|This socket has been ended|write after end)/i.test(
+      error.message,
+    )
+  )
 }
 
 function codeOf(sqlstate: string): StetErrorCode {

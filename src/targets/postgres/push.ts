@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { quoteLiteral } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { Connection } from './connection.ts'
@@ -34,10 +35,13 @@ export async function pushRows(
   const { bytes, rows } = connection.copyFrom(
     `copy ${into} from stdin (format csv${freeze ? ', freeze' : ''})`,
   )
-  const taken = rows.then((count) => ({ count }))
-  const refused = new Promise<never>((_, reject) => bytes.once('error', reject))
-  // Waited for below; until then a rejection has no listener.
-  taken.catch(() => undefined)
+  let refusal: unknown
+  // Rejects as soon as the server refuses; resolves only at the very end.
+  const taken = rows.catch((error: unknown) => {
+    refusal = error
+    throw error
+  })
+  const refused = new Promise<never>((_, reject) => void taken.catch(reject))
   refused.catch(() => undefined)
   const read = new Promise<void>((resolve) => {
     fifo.readEnd.once('end', resolve)
@@ -50,30 +54,23 @@ export async function pushRows(
   try {
     await Promise.race([Promise.all([written, read]), refused])
     bytes.end()
-    return (await Promise.race([taken, refused])).count
+    return await taken
   } catch (error) {
-    // Closing the read end wakes an engine that waits for room in the pipe; destroying the copy fails it.
-    fifo.readEnd.destroy()
-    const source = await written.then(
-      () => null,
-      (failure: unknown) => failure,
-    )
-    if (!bytes.destroyed) await failCopy(bytes, source ?? error)
-    throw isBrokenPipe(source) ? error : (source ?? error)
+    const cause = refusal ?? error
+    // Read on into nothing until the engine stops: one that has not opened the pipe yet would wait for a reader for ever,
+    // and one that waits for room in it does not hear the interrupt.
+    fifo.readEnd.unpipe(bytes)
+    fifo.readEnd.resume()
+    local.duckdb.interrupt()
+    await written.catch(() => undefined)
+    if (refusal === undefined) await failCopy(bytes, error)
+    throw cause
   }
 }
 
-/** The copy is over when the server has answered; only then may the connection be used for the rollback. */
-async function failCopy(
-  bytes: NodeJS.WritableStream & { destroy(error: Error): unknown },
-  cause: unknown,
-): Promise<void> {
+/** Tells the server that the data is not whole. Its answer is waited for: only then can the connection roll back. */
+async function failCopy(bytes: Writable, cause: unknown): Promise<void> {
   const over = new Promise<void>((resolve) => bytes.once('close', resolve))
-  bytes.destroy(new Error(cause instanceof Error ? cause.message : String(cause)))
+  bytes.destroy(cause instanceof Error ? new Error(cause.message) : new Error(String(cause)))
   await over
-}
-
-/** What the engine says when it was the server that failed first. */
-function isBrokenPipe(failure: unknown): boolean {
-  return failure instanceof Error && /broken pipe|EPIPE/i.test(failure.message)
 }

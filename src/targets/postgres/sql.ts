@@ -20,7 +20,7 @@ const EXISTING = 'pg_temp.stet_existing'
 /** Keys of the rows that the database says it has written. */
 const WRITTEN = 'pg_temp.stet_written'
 
-export function keyOf(contract: Contract): readonly ContractColumn[] {
+function keyOf(contract: Contract): readonly ContractColumn[] {
   return contract.columns.filter((column) => column.key)
 }
 

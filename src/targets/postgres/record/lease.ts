@@ -4,7 +4,7 @@ import type { RunStart } from '../../../model/run.ts'
 import type { Connection, Row } from '../connection.ts'
 
 /** Which lease: one for each table and slice. */
-export interface LeaseName {
+interface LeaseName {
   readonly table: string
   readonly slice: string
 }

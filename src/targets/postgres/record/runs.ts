@@ -3,7 +3,7 @@ import type { RunCounts, RunRecord, RunStart } from '../../../model/run.ts'
 import type { Connection, Row } from '../connection.ts'
 
 /** The record's columns of the counts of G6, in their order. */
-export const COUNT_COLUMNS: Readonly<Record<keyof RunCounts, string>> = {
+const COUNT_COLUMNS: Readonly<Record<keyof RunCounts, string>> = {
   read: 'rows_read',
   filtered: 'rows_filtered',
   added: 'rows_added',
