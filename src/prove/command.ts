@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { StetError } from '../errors.ts'
-import { type FaultKind } from './plan/trials.ts'
+import type { FaultKind } from './plan/trials.ts'
 import { type KeptPlace, type Progress, type Proof, prove } from './prove.ts'
 import { type ProofDocument, proofDocument } from './report/document.ts'
 import { type Paint, PLAIN_PAINT, terminalReport } from './report/terminal.ts'

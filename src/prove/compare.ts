@@ -18,7 +18,7 @@ export interface Reference {
 const PLAIN = { examples: [], changes: [], note: null } as const
 
 /** Whether two observations are the same state; sequences may have advanced. */
-export function isSameState(one: Observation, other: Observation): boolean {
+function isSameState(one: Observation, other: Observation): boolean {
   return differingTables(one.database, other.database).length === 0 && isSameBesideTables(one, other)
 }
 

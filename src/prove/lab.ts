@@ -54,7 +54,7 @@ export interface LabOptions {
   readonly signal: AbortSignal
 }
 
-export interface RunRequest {
+interface RunRequest {
   readonly timeLimitMs: number
   readonly fault?: Fault
   /** Asks after each answer whether a transaction has ended. Needs the cluster for itself. */
@@ -104,12 +104,12 @@ export function createLab(options: LabOptions): Lab {
     cluster,
     foldDigits: false,
     begin: async (database) => {
-      return await newWorld(await cluster.clone(database), options.workFolder, null, emptyLedger())
+      return newWorld(await cluster.clone(database), options.workFolder, null, emptyLedger())
     },
     fork: async (world) => {
       const database = await cluster.clone(world.database)
       const [work, home] = [join(world.folder, 'work'), join(world.folder, 'home')]
-      return await newWorld(database, work, home, copyLedger(world.ledger))
+      return newWorld(database, work, home, copyLedger(world.ledger))
     },
     discard: async (world) => {
       await cluster.drop(world.database)

@@ -92,7 +92,7 @@ export interface Proof {
   readonly notTried: readonly string[]
 }
 
-export interface RowChange {
+interface RowChange {
   readonly table: string
   readonly before: number
   readonly after: number

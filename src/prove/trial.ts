@@ -39,12 +39,12 @@ export interface Repair {
 }
 
 export async function runTrial(planned: PlannedTrial, context: TrialContext): Promise<TrialResult> {
-  if (planned.fault.kind === 'overlap') return await runOverlap(planned, context)
+  if (planned.fault.kind === 'overlap') return runOverlap(planned, context)
   const { lab, baseline } = context
   const start = planned.start === 'seed' ? baseline.seed : baseline.loaded
   const world = await lab.fork(start)
   const run = await lab.run(world, { timeLimitMs: baseline.timeLimitMs, fault: planned.fault })
-  if (!run.isReached) return await finish(world, context, { ...resultOf(planned, run), isReached: false })
+  if (!run.isReached) return finish(world, context, { ...resultOf(planned, run), isReached: false })
   const state = await lab.observe(world, baseline.ignore)
   const seen = resultOf(planned, run, gapsOf(planned, state, baseline))
   const key = memoKey(planned.start, state)
@@ -52,12 +52,12 @@ export async function runTrial(planned: PlannedTrial, context: TrialContext): Pr
   const hasSucceeded = run.outcome.status === 0 && run.outcome.end === 'by itself'
   if (hasSucceeded) {
     const found = await differences(baseline.clean, state, lab.cluster, baseline.ignore)
-    return await finish(world, context, { ...seen, claimsSuccess: found.length > 0, differences: found })
+    return finish(world, context, { ...seen, claimsSuccess: found.length > 0, differences: found })
   }
   const repairing = known ?? repair(world, context)
   context.memo.set(key, repairing)
   const { outcome, differences: found } = await repairing
-  return await finish(world, context, {
+  return finish(world, context, {
     ...seen,
     rerun: outcome,
     isFromMemo: known !== undefined,
@@ -89,8 +89,7 @@ async function runOverlap(planned: PlannedTrial, context: TrialContext): Promise
   })
   const other = await second
   await lab.cluster.settle(world.database)
-  if (other === undefined)
-    return await finish(world, context, { ...resultOf(planned, first), isReached: false })
+  if (other === undefined) return finish(world, context, { ...resultOf(planned, first), isReached: false })
   const haveSucceeded = first.outcome.status === 0 && other.outcome.status === 0
   const { outcome, differences: found } = haveSucceeded
     ? { outcome: null, differences: await stateDifferences(world, context) }
@@ -105,7 +104,7 @@ async function runOverlap(planned: PlannedTrial, context: TrialContext): Promise
             note: `${one.class}${one.note === null ? '' : `, ${one.note}`}`,
           },
   )
-  return await finish(world, context, {
+  return finish(world, context, {
     ...resultOf(planned, first),
     rerun: outcome,
     differences: overlapping,
@@ -137,7 +136,7 @@ async function stateDifferences(
   { lab, baseline }: TrialContext,
 ): Promise<readonly Difference[]> {
   const state = await lab.observe(world, baseline.ignore)
-  return await differences(baseline.clean, state, lab.cluster, baseline.ignore)
+  return differences(baseline.clean, state, lab.cluster, baseline.ignore)
 }
 
 export function stuck({ status, end, output }: Outcome): Difference {

@@ -9,7 +9,7 @@ const example = fileURLToPath(new URL('../../examples/doubled-revenue', import.m
 
 async function proveExample(command: readonly string[]): Promise<Proof> {
   const seed = `${example}/seed.sql`
-  return await proveIt({ command, workFolder: example, filling: { kind: 'seed', file: seed } })
+  return proveIt({ command, workFolder: example, filling: { kind: 'seed', file: seed } })
 }
 
 const languages = [

@@ -1,8 +1,9 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are pieces of source text
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { prove } from '../../src/prove/prove.ts'
+import type { prove } from '../../src/prove/prove.ts'
 import { hasPsql, proveIt } from './support.ts'
 
 const source = fileURLToPath(new URL('../../src', import.meta.url))

@@ -32,7 +32,7 @@ const LOAD = 'psql -qc "delete from t" && psql -qc "insert into t select 1"'
 async function shell(script: string, options: Partial<ProveOptions> = {}): Promise<Proof> {
   const file = join(folder, 'seed.sql')
   await writeFile(file, 'create table t (a int);')
-  return await proveIt({
+  return proveIt({
     command: ['sh', '-c', script],
     workFolder: join(folder, 'work'),
     filling: { kind: 'seed', file },
@@ -42,7 +42,7 @@ async function shell(script: string, options: Partial<ProveOptions> = {}): Promi
 }
 
 async function command(script: string, options: ProveCommandOptions): Promise<ProveCommandResult> {
-  return await proveCommand(['sh', '-c', script], options, {
+  return proveCommand(['sh', '-c', script], options, {
     environment: process.env,
     folder: join(folder, 'work'),
     onProgress: () => undefined,

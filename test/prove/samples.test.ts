@@ -144,7 +144,7 @@ function loopLength(sample: string): number {
 }
 
 async function proveSample(sample: string, ignore: readonly string[] = []): Promise<Proof> {
-  return await proveIt({
+  return proveIt({
     command: ['bash', 'run'],
     workFolder: `${samples}/${sample}`,
     filling: { kind: 'seed', file: `${samples}/common.sql` },

@@ -33,7 +33,7 @@ export function copyLedger(ledger: Ledger): Ledger {
   return { effects: new Map(ledger.effects), keys: new Map(ledger.keys) }
 }
 
-export interface Reply {
+interface Reply {
   readonly status: number
   readonly body: string
 }
@@ -46,12 +46,12 @@ export interface CannedReply {
   readonly body: string
 }
 
-export type HttpFault = { readonly fits: (request: MutatingRequest) => boolean } & (
+type HttpFault = { readonly fits: (request: MutatingRequest) => boolean } & (
   | { readonly hold: 'before' | 'after' }
   | { readonly cut: 'before' | 'after' }
 )
 
-export interface ArmedHttpFault {
+interface ArmedHttpFault {
   readonly fired: Promise<void>
   release(): void
 }

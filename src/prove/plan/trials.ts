@@ -24,7 +24,7 @@ export interface PlanOptions {
   readonly isExhaustive: boolean
 }
 
-export interface Chosen {
+interface Chosen {
   readonly point: Point
   readonly position: number
 }

@@ -54,7 +54,7 @@ export async function startCluster(binaries: PostgresBinaries, fence: Fence): Pr
     ...(fence.isClosed ? { wrap: fence.wrap } : {}),
   })
   const { socketFolder, port } = server
-  const open = async (database: string) => await connect(socketFolder, port, database)
+  const open = async (database: string) => connect(socketFolder, port, database)
   try {
     const admin = await open('postgres')
     const [found] = await admin.query("select current_setting('server_version_num') as version")
@@ -63,7 +63,7 @@ export async function startCluster(binaries: PostgresBinaries, fence: Fence): Pr
       socketFolder,
       port,
       open,
-      stop: async () => await server[Symbol.asyncDispose](),
+      stop: async () => server[Symbol.asyncDispose](),
     })
   } catch (error) {
     await server[Symbol.asyncDispose]()

@@ -140,7 +140,7 @@ async function firstAnswer(holder: ChildProcess): Promise<string | null> {
   holder.stderr?.on('data', (chunk: Buffer) => {
     complaint += chunk.toString()
   })
-  return await new Promise((resolve) => {
+  return new Promise((resolve) => {
     holder.once('message', () => resolve(null))
     holder.once('error', (error) => resolve(error.message))
     holder.once('close', () => resolve(complaint.trim() || 'unshare ended at once'))
@@ -155,7 +155,7 @@ async function tryOut(fence: Fence): Promise<string | null> {
   child.stderr.on('data', (chunk: Buffer) => {
     complaint += chunk.toString()
   })
-  return await new Promise((resolve) => {
+  return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message))
     child.once('close', (status) => resolve(status === 0 ? null : complaint.trim() || `status ${status}`))
   })

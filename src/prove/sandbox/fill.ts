@@ -43,7 +43,7 @@ export async function fill(filling: Filling, context: FillContext): Promise<stri
 }
 
 async function load(file: string, database: string, { cluster, programs, path }: FillContext): Promise<void> {
-  if (programs.psql === null) return await loadWithoutPsql(file, database, cluster)
+  if (programs.psql === null) return loadWithoutPsql(file, database, cluster)
   const place = ['-h', cluster.socketFolder, '-p', String(cluster.port), '-U', 'postgres', '-d', database]
   const { status, complaint } = await run(
     programs.psql,

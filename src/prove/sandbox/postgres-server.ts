@@ -188,7 +188,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** A port that nobody listens on at this moment. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const address = probe.address()

@@ -68,7 +68,7 @@ export function startCommand({
   const killFor = async (reason: Outcome['end']) => {
     end = reason
     await killTree(child, environment.STET_TRIAL ?? '', fence)
-    return await ended
+    return ended
   }
   const timer = setTimeout(() => void killFor('time limit'), timeLimitMs)
   return { ended, kill: () => killFor('killed') }

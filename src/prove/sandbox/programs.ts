@@ -1,5 +1,5 @@
 import { access, constants } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { StetError } from '../../errors.ts'
 import type { PostgresBinaries } from './postgres-server.ts'
 
@@ -59,7 +59,7 @@ async function firstExisting(name: string, folders: readonly string[]): Promise<
 }
 
 async function isProgram(path: string): Promise<boolean> {
-  return await access(path, constants.X_OK).then(
+  return access(path, constants.X_OK).then(
     () => true,
     () => false,
   )
@@ -79,9 +79,4 @@ async function embeddedBinaries(): Promise<PostgresBinaries | null> {
 
 function isMissingModule(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
-}
-
-/** The folder of a program, for PATH. */
-export function folderOf(program: string): string {
-  return dirname(program)
 }

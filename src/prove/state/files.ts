@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import { StetError } from '../../errors.ts'
 import type { Ignore } from './ignore.ts'
 
-export interface FileState {
+interface FileState {
   readonly bytes: number
   readonly hash: string
 }

@@ -4,7 +4,7 @@ import { hashOf, hashOfRow } from './hashing.ts'
 import type { Ignore } from './ignore.ts'
 import { type ColumnShape, listDefinitions, listSequences, listTables, type TableShape } from './tables.ts'
 
-export interface TableState {
+interface TableState {
   readonly rows: number
   /** All columns that count. */
   readonly full: string

@@ -44,7 +44,7 @@ async function prints(): Promise<readonly [Fingerprint, Fingerprint]> {
 async function diff(): Promise<TableDiff> {
   const [table] = await listTables(one)
   if (table === undefined) throw new Error('no table')
-  return await diffTable(one, two, table, all)
+  return diffTable(one, two, table, all)
 }
 
 describe('fingerprint', () => {
