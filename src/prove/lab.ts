@@ -153,8 +153,8 @@ export function createLab(options: LabOptions): Lab {
       options.signal.addEventListener('abort', stop)
       const outcome = await running.ended
       options.signal.removeEventListener('abort', stop)
-      options.signal.throwIfAborted()
       await strike?.settled()
+      options.signal.throwIfAborted()
       proxy.cutAll()
       if (request.isOverlapping !== true) await cluster.settle(world.database)
       const units = proxy.units()

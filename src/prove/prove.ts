@@ -115,7 +115,10 @@ export async function prove(options: ProveOptions): Promise<Proof> {
     folder: folder.path,
     path,
   })
-  const lab = createLab({ ...options, cluster, folder: folder.path })
+  // When one trial fails, or somebody interrupts, the commands of the others have to end before the sandbox does.
+  const stop = new AbortController()
+  const signal = AbortSignal.any([options.signal, stop.signal])
+  const lab = createLab({ ...options, cluster, folder: folder.path, signal })
 
   options.onProgress({ step: 'clean run' })
   const baseline = await runBaseline({
@@ -137,7 +140,7 @@ export async function prove(options: ProveOptions): Promise<Proof> {
   const kinds = options.listenPort === 0 ? options.kinds : options.kinds.filter((kind) => kind !== 'overlap')
   const all = isConvicted && !options.tryAll ? [] : planTrials(traces, { ...options, kinds })
   const planned = options.replay === null ? all : all.filter((trial) => trial.n === options.replay)
-  const results = await runAll(planned, context, options, started)
+  const results = await runAll(planned, context, options, { started, stop })
 
   const kept = [twice.result, ...results].find((result) => result.database !== null)
   if (options.onKept !== null && kept !== undefined && kept.database !== null) {
@@ -233,7 +236,7 @@ async function runAll(
   planned: readonly PlannedTrial[],
   context: TrialContext,
   options: ProveOptions,
-  started: number,
+  { started, stop }: { readonly started: number; readonly stop: AbortController },
 ): Promise<readonly TrialResult[]> {
   const { baseline } = context
   // A trial is a run that is interrupted, half of one on average, and in half of the cases another one.
@@ -251,7 +254,15 @@ async function runAll(
   }
   // A port built into the command can be given to one run at a time.
   const workers = options.listenPort === 0 ? options.jobs : 1
-  await Promise.all(Array.from({ length: workers }, worker))
+  const ended = await Promise.allSettled(
+    Array.from({ length: workers }, () =>
+      worker().catch((error: unknown) => {
+        stop.abort(error)
+        throw error
+      }),
+    ),
+  )
+  for (const one of ended) if (one.status === 'rejected') throw one.reason
   return results.sort((a, b) => a.n - b.n)
 }
 

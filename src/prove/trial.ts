@@ -82,7 +82,10 @@ async function runOverlap(planned: PlannedTrial, context: TrialContext): Promise
     isOverlapping: true,
     whileHeld: async () => {
       second = lab.run(world, { timeLimitMs, isOverlapping: true })
-      const isOver = second.then(() => undefined)
+      const isOver = second.then(
+        () => undefined,
+        () => undefined,
+      )
       // It may wait for a lock that the held run has: then it is the held one's turn.
       await Promise.race([isOver, lockWait(lab, world, isOver)])
     },

@@ -7,7 +7,7 @@ import type { Proof } from '../../src/prove/prove.ts'
 import { terminalReport } from '../../src/prove/report/terminal.ts'
 import { copyFolder } from '../../src/prove/state/files.ts'
 import { DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
-import { hasPsql, proveIt } from './support.ts'
+import { hasPsql, PATIENCE_MS, proveIt } from './support.ts'
 
 const cases = fileURLToPath(new URL('cases', import.meta.url))
 
@@ -39,7 +39,7 @@ async function proveCase(name: string, setup: string, command: string): Promise<
 const convicting = ({ trials }: Proof) =>
   trials.filter((trial) => trial.differences.some((one) => DEFAULT_FAIL_ON.includes(one.class)))
 
-describe.skipIf(!hasPsql)('real cases (they need psql)', async () => {
+describe.skipIf(!hasPsql)('real cases (they need psql)', { timeout: PATIENCE_MS }, async () => {
   for (const name of await readdir(cases)) {
     const expected = JSON.parse(await readFile(join(cases, name, 'expected.json'), 'utf8')) as Expected
     const { setup, command, verdict, control } = expected

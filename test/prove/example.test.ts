@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Proof } from '../../src/prove/prove.ts'
 import { terminalReport } from '../../src/prove/report/terminal.ts'
 import { DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
-import { hasPsql, proveIt, pythonLacks } from './support.ts'
+import { hasPsql, PATIENCE_MS, proveIt, pythonLacks } from './support.ts'
 
 const example = fileURLToPath(new URL('../../examples/doubled-revenue', import.meta.url))
 
@@ -27,29 +27,33 @@ const languages = [
   },
 ]
 
-describe.each(languages)('the doubled revenue in $language', ({ language, lacks, job, cures }) => {
-  test.skipIf(lacks)(
-    'the job is convicted, and only because it may die between its two commits',
-    async () => {
-      const proof = await proveExample(job)
-      const report = terminalReport(proof, DEFAULT_FAIL_ON)
-      expect(proof.verdict, report).toBe('convicted')
-      expect(report).toContain('twice            equal')
-      expect(report).toContain('DOUBLED  4 rows in revenue')
-      expect(report).toContain('A-1004    2026-03-01  310.00  1      2')
-    },
-  )
+describe.each(languages)(
+  'the doubled revenue in $language',
+  { timeout: PATIENCE_MS },
+  ({ language, lacks, job, cures }) => {
+    test.skipIf(lacks)(
+      'the job is convicted, and only because it may die between its two commits',
+      async () => {
+        const proof = await proveExample(job)
+        const report = terminalReport(proof, DEFAULT_FAIL_ON)
+        expect(proof.verdict, report).toBe('convicted')
+        expect(report).toContain('twice            equal')
+        expect(report).toContain('DOUBLED  4 rows in revenue')
+        expect(report).toContain('A-1004    2026-03-01  310.00  1      2')
+      },
+    )
 
-  for (const cure of cures) {
-    const file = language === 'sql' ? ['sh', `sql/${cure}.sh`] : ['python', `python/${cure}.py`]
-    test.skipIf(lacks)(`${cure} survives`, async () => {
-      const proof = await proveExample(file)
-      const report = terminalReport(proof, DEFAULT_FAIL_ON)
-      expect(proof.verdict, report).toBe('survives')
-      expect(
-        proof.trials.flatMap((trial) => trial.differences),
-        report,
-      ).toEqual([])
-    })
-  }
-})
+    for (const cure of cures) {
+      const file = language === 'sql' ? ['sh', `sql/${cure}.sh`] : ['python', `python/${cure}.py`]
+      test.skipIf(lacks)(`${cure} survives`, async () => {
+        const proof = await proveExample(file)
+        const report = terminalReport(proof, DEFAULT_FAIL_ON)
+        expect(proof.verdict, report).toBe('survives')
+        expect(
+          proof.trials.flatMap((trial) => trial.differences),
+          report,
+        ).toEqual([])
+      })
+    }
+  },
+)

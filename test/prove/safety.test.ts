@@ -10,7 +10,7 @@ import type { Proof, ProveOptions } from '../../src/prove/prove.ts'
 import { environmentOf } from '../../src/prove/sandbox/environment.ts'
 import { openFence } from '../../src/prove/sandbox/fence.ts'
 import { connect, freshDatabase } from '../support/databases.ts'
-import { hasPsql, proveIt } from './support.ts'
+import { hasPsql, PATIENCE_MS, proveIt } from './support.ts'
 
 let folder: string
 let isFenced: boolean
@@ -78,7 +78,18 @@ test('the command gets programs and languages of the caller, and none of his log
   expect(() => environmentOf({ ...options, passed: ['ABSENT'] })).toThrow('the environment has no ABSENT')
 })
 
-describe.skipIf(!hasPsql)('with psql', () => {
+/** Processes whose command line has the word in it. */
+const processesWith = async (word: string) => {
+  const found: string[] = []
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    if (line.includes(word) && !line.includes('prover-process')) found.push(line.replaceAll('\0', ' '))
+  }
+  return found
+}
+
+describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
   test('a server that the command knows by itself is out of reach', async ({ skip }) => {
     skip(!isFenced, 'this system gives no network namespace')
     const production = await freshDatabase()
@@ -187,6 +198,27 @@ describe.skipIf(!hasPsql)('with psql', () => {
     expect(proof.trials[0]?.first.output.length).toBeLessThan(20_000)
   })
 
+  test('a command that drops the databases of the sandbox is told so', async () => {
+    const drop = 'for n in 1 2 3; do psql -qc "drop database if exists stet_$n with (force)"; done; true'
+    await expect(shell(`${LOAD}; ${drop}`)).rejects.toThrow('the command has dropped it')
+  })
+
+  test('commits inside one message are counted, and said not to be tried', async () => {
+    const seed = join(folder, 'procedure.sql')
+    await writeFile(
+      seed,
+      `create table t (a int);
+       create procedure load() language plpgsql as $$
+       begin
+         delete from t;
+         for n in 1..5 loop insert into t values (n); commit; end loop;
+       end $$;`,
+    )
+    const proof = await shell('psql -qc "call load()"', { filling: { kind: 'seed', file: seed } })
+    expect(proof.clean.points.map((point) => point.transactions)).toEqual([5])
+    expect(proof.notTried[0]).toContain('CALL')
+  })
+
   test('a rerun that cannot start is stuck', async () => {
     const proof = await shell('psql -v ON_ERROR_STOP=1 -qc "create table made (a int)" -c "drop table t"')
     expect(proof.verdict).toBe('convicted')
@@ -207,7 +239,7 @@ describe.skipIf(!hasPsql)('with psql', () => {
   })
 })
 
-describe.skipIf(!hasPsql)('nothing is left', () => {
+describe.skipIf(!hasPsql)('nothing is left', { timeout: PATIENCE_MS }, () => {
   const running: ChildProcess[] = []
   afterAll(() => {
     for (const child of running) child.kill('SIGKILL')
@@ -215,17 +247,6 @@ describe.skipIf(!hasPsql)('nothing is left', () => {
 
   const leftovers = async (pid: number | undefined) =>
     (await readdir(tmpdir())).filter((name) => new RegExp(`^stet-(pg|prove)-${pid}-`).test(name))
-
-  /** Processes whose command line has the word in it. */
-  const processesWith = async (word: string) => {
-    const found: string[] = []
-    for (const pid of await readdir('/proc')) {
-      if (!/^\d+$/.test(pid)) continue
-      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-      if (line.includes(word) && !line.includes('prover-process')) found.push(line.replaceAll('\0', ' '))
-    }
-    return found
-  }
 
   /** Starts a prover whose command says when it runs, and hangs. */
   async function startProver(mark: string): Promise<ChildProcess> {

@@ -4,7 +4,7 @@ import { classesOf, type Proof, type Verdict } from '../../src/prove/prove.ts'
 import { proofDocument } from '../../src/prove/report/document.ts'
 import { terminalReport } from '../../src/prove/report/terminal.ts'
 import { type Class, DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
-import { hasPsql, proveIt, pythonLacks, samples } from './support.ts'
+import { hasPsql, PATIENCE_MS, proveIt, pythonLacks, samples } from './support.ts'
 
 interface Expected {
   readonly sample: string
@@ -159,12 +159,12 @@ async function proveSample(sample: string, ignore: readonly string[] = []): Prom
 
 const sorted = (classes: Iterable<Class>) => [...new Set(classes)].sort()
 
-describe.skipIf(!hasPsql)('the sample pipelines (they need psql)', () => {
+describe.skipIf(!hasPsql)('the sample pipelines (they need psql)', { timeout: PATIENCE_MS }, () => {
   const lacksPsycopg2 = pythonLacks('psycopg2')
 
   test.for(TABLE)(
     '$sample: $verdict',
-    { timeout: 300_000 },
+    { timeout: PATIENCE_MS },
     async ({ sample, verdict, twice, classes, touched, onlyBy, needs }, { skip }) => {
       skip(needs === 'psycopg2' && lacksPsycopg2, 'python has no psycopg2')
       const proof = await proveSample(sample)

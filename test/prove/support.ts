@@ -5,6 +5,9 @@ import { type Fence, openFence, openGround } from '../../src/prove/sandbox/fence
 import { findPrograms } from '../../src/prove/sandbox/programs.ts'
 import { DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
 
+/** A proof is dozens of runs, on a machine that may have other things to do. */
+export const PATIENCE_MS = 300_000
+
 export const samples = fileURLToPath(new URL('samples', import.meta.url))
 
 /** The fence where the system has one, as `stet prove` does it. */

@@ -120,7 +120,8 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
     async clone(template) {
       const database = `stet_${++made}`
       await settle(template)
-      await admin.query(`create database ${database} template ${template} ${await copyStrategy(template)}`)
+      const strategy = await copyStrategy(template).catch(explainMissing)
+      await admin.query(`create database ${database} template ${template} ${strategy}`).catch(explainMissing)
       return database
     },
     async drop(database) {
@@ -167,6 +168,15 @@ async function connect(socketFolder: string, port: number, database: string): Pr
     },
     [Symbol.asyncDispose]: () => client.end(),
   }
+}
+
+const NO_SUCH_DATABASE = '3D000'
+
+function explainMissing(cause: unknown): never {
+  if (!(cause instanceof Error && 'code' in cause && cause.code === NO_SUCH_DATABASE)) throw cause
+  throw new StetError('STET_CONFIG', 'A database of the sandbox is gone: the command has dropped it', {
+    cause,
+  })
 }
 
 async function loadDriver(): Promise<typeof pg> {

@@ -19,7 +19,11 @@ const ALLOWED = [
   ...[
     'PYTHONPATH',
     'VIRTUAL_ENV',
+    'PYENV_ROOT',
     'PYENV_VERSION',
+    'CONDA_PREFIX',
+    'RBENV_ROOT',
+    'ASDF_DATA_DIR',
     'NODE_PATH',
     'JAVA_HOME',
     'GEM_PATH',
