@@ -11,7 +11,7 @@ import {
 import type { Event } from './plan/points.ts'
 import type { Fault } from './plan/trials.ts'
 import type { Cluster } from './sandbox/cluster.ts'
-import { environmentOf, fillIn, type Places } from './sandbox/environment.ts'
+import { environmentOf, fillIn, PASSWORD, type Places } from './sandbox/environment.ts'
 import type { Fence } from './sandbox/fence.ts'
 import { type Outcome, type RunningCommand, startCommand } from './sandbox/process.ts'
 import { copyFolder, digestOfFiles, type FileStates, filesOf } from './state/files.ts'
@@ -189,7 +189,8 @@ async function transactionCounter(cluster: Cluster, events: Event[]): Promise<(u
 
 function placesOf(world: World, proxy: WireProxy, httpPort: number): Places {
   return {
-    url: proxy.url,
+    // Some libraries want a password, and SQLAlchemy the long name of the scheme.
+    url: `postgresql://postgres:${PASSWORD}@127.0.0.1:${proxy.port}/${world.database}`,
     host: '127.0.0.1',
     port: String(proxy.port),
     db: world.database,

@@ -36,9 +36,9 @@ export interface Difference {
   readonly note: string | null
 }
 
-/** The worst of several differences. */
+/** The worst of several differences: by class, then by how much is concerned. */
 export function worstOf(differences: readonly Difference[]): Difference | null {
-  const [worst] = [...differences].sort((a, b) => severity(a.class) - severity(b.class))
+  const [worst] = [...differences].sort((a, b) => severity(a.class) - severity(b.class) || b.count - a.count)
   return worst ?? null
 }
 

@@ -36,7 +36,7 @@ export function terminalReport(proof: Proof, failOn: readonly Class[], paint: Pa
     if (proof.obstacle.hint !== null) lines.push(`    ${proof.obstacle.hint}`)
     return lines.join('\n')
   }
-  lines.push(...twiceLines(proof, findings), ...crashLines(proof, convictions))
+  lines.push(...twiceLines(proof), ...crashLines(proof, convictions))
   for (const finding of convictions) lines.push('', ...convictionLines(finding, proof, paint))
   const warned = warningLines(proof, warnings, paint)
   if (warned.length > 0) lines.push('', ...warned)
@@ -70,9 +70,9 @@ function fenceLines({ isFenced }: Proof, paint: Paint): readonly string[] {
   return [labelled('network', paint.warn('open: the command could reach other servers (--allow-network)'))]
 }
 
-function twiceLines({ touched }: Proof, findings: readonly Finding[]): readonly string[] {
-  const found = findings.filter((finding) => finding.trial.planned === null)
-  const text = found.map(({ class: name, difference }) => `${name}: ${subjectOf(difference)}`).join('; ')
+function twiceLines({ touched, trials }: Proof): readonly string[] {
+  const found = trials.find((trial) => trial.planned === null)?.differences ?? []
+  const text = found.map((one) => `${one.class}: ${subjectOf(one)}`).join('; ')
   const rewritten = touched.map(({ table, rows, of }) => `${table} ${rows} of ${of} rows`)
   const lines = [labelled('twice', text === '' ? 'equal' : text)]
   if (rewritten.length > 0) lines.push(labelled('', `rewritten although equal: ${rewritten.join(', ')}`))
@@ -110,6 +110,9 @@ function convictionLines(finding: Finding, proof: Proof, paint: Paint): readonly
   if (claimsSuccess) lines.push('    it then ended with status 0, so nobody runs it again')
   lines.push(`    ${outcomeText(finding)}`)
   lines.push(...rowLines(difference).map((line) => `      ${line}`))
+  const others = trial.differences.filter((one) => one !== difference)
+  if (others.length > 0)
+    lines.push(`    also ${others.map((one) => `${one.class}: ${subjectOf(one)}`).join('; ')}`)
   if (cause !== null) lines.push(`    why: ${cause.why}`, `    cure: ${cause.cure}`)
   if (also.length > 0) lines.push(paint.dim(`    the same in trial ${also.map(({ n }) => n).join(', ')}`))
   lines.push(paint.dim(`    again: stet prove --replay ${trial.n} …   look: add --keep`))
@@ -136,10 +139,12 @@ function outcomeText({ difference, claimsSuccess, class: name }: Finding): strin
 }
 
 /** A log with a row for each run is doubled by its nature; only its owner can say that it is one. */
-function runLogHint({ class: name, difference, trial }: Finding): string | null {
-  const isOneMore = difference.kind === 'table' && difference.here - difference.clean === 1
-  if (name !== 'doubled' || trial.planned !== null || !isOneMore) return null
-  return `Is ${difference.where} a log of runs? Then leave it out: --ignore ${difference.where}`
+function runLogHint({ trial }: Finding): string | null {
+  if (trial.planned !== null) return null
+  const log = trial.differences.find(
+    ({ class: name, kind, here, clean }) => name === 'doubled' && kind === 'table' && here - clean === 1,
+  )
+  return log === undefined ? null : `Is ${log.where} a log of runs? Then leave it out: --ignore ${log.where}`
 }
 
 function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint): readonly string[] {

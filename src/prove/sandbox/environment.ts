@@ -32,6 +32,9 @@ const ALLOWED = [
   ],
 ]
 
+/** Nobody asks for it: the sandbox trusts whoever reaches it. */
+export const PASSWORD = 'stet'
+
 export interface EnvironmentOptions {
   readonly caller: NodeJS.ProcessEnv
   /** `NAME` takes the caller's value, `NAME=value` sets one; placeholders are filled in. */
@@ -57,7 +60,7 @@ export function environmentOf(options: EnvironmentOptions): NodeJS.ProcessEnv {
     PGPORT: places.port,
     PGDATABASE: places.db,
     PGUSER: 'postgres',
-    PGPASSWORD: 'stet',
+    PGPASSWORD: PASSWORD,
     PGSSLMODE: 'disable',
     HTTP_PROXY: places.http,
     http_proxy: places.http,
