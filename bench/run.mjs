@@ -118,7 +118,7 @@ function startUp() {
     note(
       'Start-up',
       'stet plan of a small file',
-      time(['dist/cli/bin.js', 'plan', 'examples/orders/1-first.csv', '--key', 'voucher_no']),
+      time(['dist/cli/bin.js', 'plan', 'examples/orders/orders-2026-04-27.csv', '--key', 'order_ref', '--into', 'bench/data/none.duckdb']),
     )
   }
 }

@@ -1,6 +1,7 @@
 export { EXIT_STATUS_BY_CODE, StetError, type StetErrorCode, type StetErrorOptions } from './errors.ts'
 export type { Columns } from './model/columns.ts'
-export type { Progress, ProgressListener, RunCounts, RunVerdict, Truth } from './model/run.ts'
+export type { Progress, ProgressListener } from './model/progress.ts'
+export type { RunCounts, RunVerdict, Truth } from './model/run.ts'
 export type { Reject, Source, SourceFile } from './model/source.ts'
 export type { Target } from './model/target.ts'
 export type {

@@ -1,6 +1,4 @@
 import { expect, inject, test } from 'vitest'
-import { connect, freshDatabase, postgresServers } from './support/databases.ts'
-import { type Load, load } from './support/postgres-target.ts'
 import { openLocalEngine } from '../src/local/engine.ts'
 import { startProxy, type WireProxy } from '../src/prove/wire/proxy.ts'
 import { openConnection } from '../src/targets/postgres/connection.ts'
@@ -8,6 +6,8 @@ import { loadDriver } from '../src/targets/postgres/driver.ts'
 import { postgres } from '../src/targets/postgres/index.ts'
 import { pullRows } from '../src/targets/postgres/pull.ts'
 import { pushRows } from '../src/targets/postgres/push.ts'
+import { connect, freshDatabase, postgresServers } from './support/databases.ts'
+import { type Load, load } from './support/postgres-target.ts'
 
 const LOAD: Load = {
   table: 't',

@@ -1,4 +1,4 @@
-import type { Progress, ProgressListener } from '../model/run.ts'
+import type { Progress, ProgressListener } from '../model/progress.ts'
 import type { Clock, Output } from './context.ts'
 import { cut } from './text.ts'
 import { countOf, formatBytes, formatDuration, groupDigits } from './words.ts'

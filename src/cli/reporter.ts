@@ -1,4 +1,4 @@
-import type { ProgressListener } from '../model/run.ts'
+import type { ProgressListener } from '../model/progress.ts'
 import type { CliContext } from './context.ts'
 import type { ErrorDocument } from './documents.ts'
 import { exitStatusOf, type Failure, failureOf, renderFailure, renderStack } from './failure.ts'

@@ -5,6 +5,7 @@ import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import { jsonIdentity } from './canonical-json.ts'
 import { quoteLiteral } from './quote.ts'
 import { decimalIdentity } from './typing/decimal.ts'
+import { widenedReal } from './typing/float.ts'
 import { isLocalDecimal, readText } from './typing/reading.ts'
 import { identitySql, localTypeOf, textSql } from './typing.ts'
 
@@ -117,7 +118,7 @@ function canonicalValue(type: ColumnType, value: string): string {
   const canonical = ((): string | null => {
     switch (kindOf(type)) {
       case 'n':
-        return decimalIdentity(text)
+        return decimalIdentity(type.kind === 'real' ? widened(text) : text)
       case 'j':
         return jsonIdentity(text)
       case 's':
@@ -132,6 +133,11 @@ function canonicalValue(type: ColumnType, value: string): string {
   return canonical
 }
 
+function widened(text: string): string {
+  const reading = widenedReal(text)
+  return reading?.kind === 'value' ? reading.text : text
+}
+
 function unreadable(type: ColumnType, reason: string): StetError {
   return new StetError('STET_INTERNAL', `Cannot hash a value as ${formatColumnType(type)}: it ${reason}`)
 }
@@ -144,8 +150,12 @@ function canonicalSql(column: ContractColumn, expr: string): string {
       if (isText) return identitySql(column, expr)
       return isLocalDecimal(type) && type.scale > 0 ? decimalSql(column, expr) : `${expr}::varchar`
     case 'real':
+      // As the double of the same value: DuckDB does not always print a real in the fewest digits.
+      return isText
+        ? identitySql({ ...column, type: { kind: 'numeric' } }, expr)
+        : floatSql(`${expr}::double`)
     case 'double':
-      return floatSql(expr)
+      return isText ? identitySql({ ...column, type: { kind: 'numeric' } }, expr) : floatSql(expr)
     case 'json':
     case 'jsonb':
       return identitySql(column, expr)

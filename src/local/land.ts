@@ -75,9 +75,17 @@ export async function land(
     table,
     read: readByUs + refused.length,
     rejected: faulty + refused.length,
-    rejects: [...refused, ...found].slice(0, REJECTS_SHOWN),
+    rejects: inOrder([...refused, ...found]).slice(0, REJECTS_SHOWN),
     unheld,
   }
+}
+
+/** By file as they were read, and by line within each. */
+function inOrder(rejects: readonly Reject[]): Reject[] {
+  const files = [...new Set(rejects.map((reject) => reject.file))]
+  return rejects.toSorted(
+    (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || (a.line ?? 0) - (b.line ?? 0),
+  )
 }
 
 function names(columns: readonly ContractColumn[]): string[] {

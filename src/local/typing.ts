@@ -54,6 +54,7 @@ export function readSql(column: ContractColumn, raw: string): string {
   const { type } = column
   if (localType(type) === 'VARCHAR') return readAsVarchar(type, raw)
   if (!column.asText) return readTyped(type, raw)
+  if (isFloat(type)) return stet('read_wide', type, raw)
   const typed = `(${readTyped(type, raw)})`
   return `coalesce(${textOfLocal(type, typed)}, ${stet('read_wide', type, raw)})`
 }
@@ -75,7 +76,7 @@ export function wideSql(column: ContractColumn, raw: string): string {
   return `coalesce(${stet('is_wide', column.type, raw)}, false)`
 }
 
-/** A column's value, of type {@link localTypeOf}, as the text in which PostgreSQL prints it. */
+/** A column's value, of type {@link localTypeOf}, as the text in which PostgreSQL prints it; floats in DuckDB's own. */
 export function textSql(column: ContractColumn, expr: string): string {
   return localTypeOf(column) === 'VARCHAR' ? expr : textOfLocal(column.type, expr)
 }
@@ -125,6 +126,10 @@ export function orderSql(column: ContractColumn, expr: string): string {
   return column.type.kind === 'numeric' ? decimalOrder(expr) : `stet_moment_order(${expr})`
 }
 
+function isFloat(type: ColumnType): boolean {
+  return type.kind === 'real' || type.kind === 'double'
+}
+
 function stet(name: string, type: ColumnType, raw: string): string {
   return `stet_${name}(${raw}, ${quoteLiteral(formatColumnType(type))})`
 }
@@ -163,7 +168,7 @@ function readTyped(type: ColumnType, raw: string): string {
         case when ${cast}::varchar = ${raw} and isfinite(${cast}) then ${cast}
              when isfinite(${cast}) and ${cast} <> 0
               and regexp_full_match(${raw}, '[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)?') then ${cast}
-             when regexp_full_match(${raw}, '[+-]?(0+(\\.0*)?|\\.0+)([eE][+-]?[0-9]+)?') then ${cast}
+             when regexp_full_match(${raw}, '[+-]?(0+(\\.0*)?|\\.0+)([eE][+-]?0*[0-9]{1,7})?') then ${cast}
              ${otherwise(type, raw)} end`
     case 'date':
       // Years 1 to 9999 have ten characters; more are years beyond, or DuckDB's own spelling of years before.

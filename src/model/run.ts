@@ -85,16 +85,6 @@ export interface RunLog extends AsyncDisposable {
   find(id: string): Promise<readonly RunLogEntry[]>
 }
 
-/** Something worth showing while a run works. */
-export interface Progress {
-  readonly phase: 'reading' | 'transforming' | 'waiting' | 'pulling' | 'comparing' | 'writing'
-  readonly rows?: number | undefined
-  readonly bytes?: number | undefined
-  readonly bytesTotal?: number | undefined
-}
-
-export type ProgressListener = (progress: Progress) => void
-
 export const NO_COUNTS: RunCounts = {
   read: 0,
   filtered: 0,

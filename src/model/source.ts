@@ -1,6 +1,6 @@
 import type { LocalConnection } from './local.ts'
 import type { Columns, ColumnType } from './columns.ts'
-import type { ProgressListener } from './run.ts'
+import type { ProgressListener } from './progress.ts'
 
 /**
  * Where rows come from. A source gives out text: every value as its exact characters, which the landing turns

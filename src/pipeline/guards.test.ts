@@ -33,14 +33,22 @@ describe('every row is accounted for (G6)', () => {
     )
     fc.assert(
       fc.property(planted, ([counts, term, by]) => {
-        expect(() => checkEquation({ ...counts, [term]: counts[term as keyof RunCounts] + by })).toThrow(StetError)
+        expect(() => checkEquation({ ...counts, [term]: counts[term as keyof RunCounts] + by })).toThrow(
+          StetError,
+        )
       }),
     )
   })
 })
 
 describe('rejects (G9)', () => {
-  const reject = { file: 'a.csv', line: 3, column: 'amount', value: '1.005', reason: 'has 3 decimals, numeric(12,2) keeps 2' }
+  const reject = {
+    file: 'a.csv',
+    line: 3,
+    column: 'amount',
+    value: '1.005',
+    reason: 'has 3 decimals, numeric(12,2) keeps 2',
+  }
 
   test('none is allowed unless the pipeline says so', () => {
     expect(() => refuseRejects(0, [], 0)).not.toThrow()
@@ -49,7 +57,9 @@ describe('rejects (G9)', () => {
   })
 
   test('the error names file, line, column, value and reason', () => {
-    expect(() => refuseRejects(1, [reject], 0)).toThrow('a.csv:3 amount "1.005" has 3 decimals, numeric(12,2) keeps 2')
+    expect(() => refuseRejects(1, [reject], 0)).toThrow(
+      'a.csv:3 amount "1.005" has 3 decimals, numeric(12,2) keeps 2',
+    )
   })
 })
 
@@ -60,14 +70,24 @@ describe('deletes on the strength of an extract (G10)', () => {
   test('an empty extract deletes nothing unless that is allowed by name', () => {
     const nothing = { read: 0, rejected: 0, afterTransform: 0 }
     const refusal = expect.objectContaining({ code: 'STET_DELETE_GUARD' })
-    expect(() => refuseDangerousDeletes({ strategy: 'replace-table' }, difference(4), nothing, 't')).toThrow(refusal)
-    expect(() => refuseDangerousDeletes({ strategy: 'replace-table', allowEmpty: true }, difference(4), nothing, 't')).not.toThrow()
-    expect(() => refuseDangerousDeletes({ strategy: 'replace-table' }, difference(0), nothing, 't')).not.toThrow()
+    expect(() => refuseDangerousDeletes({ strategy: 'replace-table' }, difference(4), nothing, 't')).toThrow(
+      refusal,
+    )
+    expect(() =>
+      refuseDangerousDeletes({ strategy: 'replace-table', allowEmpty: true }, difference(4), nothing, 't'),
+    ).not.toThrow()
+    expect(() =>
+      refuseDangerousDeletes({ strategy: 'replace-table' }, difference(0), nothing, 't'),
+    ).not.toThrow()
   })
 
   test('an extract with rejects deletes nothing, also where rejects are allowed', () => {
     const partly = { ...whole, rejected: 1 }
-    expect(() => refuseDangerousDeletes({ strategy: 'replace-table' }, difference(1), partly, 't')).toThrow('1 rows were rejected')
-    expect(() => refuseDangerousDeletes({ strategy: 'replace-table' }, difference(1), whole, 't')).not.toThrow()
+    expect(() => refuseDangerousDeletes({ strategy: 'replace-table' }, difference(1), partly, 't')).toThrow(
+      '1 rows were rejected',
+    )
+    expect(() =>
+      refuseDangerousDeletes({ strategy: 'replace-table' }, difference(1), whole, 't'),
+    ).not.toThrow()
   })
 })

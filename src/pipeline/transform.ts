@@ -134,7 +134,7 @@ async function transformByRow(
       const row: Record<string, TransformValue> = {}
       for (let position = 0; position < contract.columns.length; position++) {
         const name = contract.columns[position]?.name
-        if (name !== undefined) row[name] = (values[position]?.[index] ?? null) as TransformValue
+        if (name !== undefined) row[name] = valueOf(values[position]?.[index] ?? null)
       }
       const answer = callUser(change, row)
       if (answer === null || answer === undefined) {
@@ -160,11 +160,20 @@ async function transformByRow(
   return { part: relationPart(table, (name) => `t${positionOf(name)}`), names, rows, filtered, added }
 }
 
-/** What JavaScript holds exactly goes to a row transform as it is, all else as exact text. */
+/** Whether JavaScript holds the column's values exactly, so that a row transform gets them as they are. */
+function isNative({ type, asText }: ContractColumn): boolean {
+  return ['smallint', 'integer', 'bigint', 'double', 'boolean'].includes(type.kind) && !asText
+}
+
+/** A byte of our own goes before every text: the driver takes a byte order mark off the beginning of what it hands over. */
+const LEAD = '.'
+
 function valueSql(column: ContractColumn): string {
-  const native =
-    ['smallint', 'integer', 'bigint', 'double', 'boolean'].includes(column.type.kind) && !column.asText
-  return native ? column.id : `${column.id}::varchar`
+  return isNative(column) ? column.id : `'${LEAD}' || ${column.id}::varchar`
+}
+
+function valueOf(value: unknown): TransformValue {
+  return typeof value === 'string' ? value.slice(LEAD.length) : (value as TransformValue)
 }
 
 function callUser(

@@ -1,5 +1,6 @@
 import type { ColumnOf, Columns, TypeOrigin } from '../model/columns.ts'
-import type { ProgressListener, RunCounts, RunVerdict, Truth } from '../model/run.ts'
+import type { ProgressListener } from '../model/progress.ts'
+import type { RunCounts, RunVerdict, Truth } from '../model/run.ts'
 import type { Reject, Source, SourceFile } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
 import type { KeepColumns, WriteStrategy } from '../model/write.ts'

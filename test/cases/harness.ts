@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { parse } from 'lossless-json'
 import { describe, inject } from 'vitest'
 import {
   type DefinedPipeline,
@@ -99,9 +100,9 @@ export async function table(
 
 /** A flat JSON object, numbers kept as their digits. */
 function parseFlat(row: string): Map<string, string | null> {
-  const exact = row.replace(/([:,[]\s*)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?=\s*[,}\]])/g, '$1"$2"')
+  const values = parse(row, undefined, (digits) => digits) as Record<string, unknown>
   return new Map(
-    Object.entries(JSON.parse(exact) as Record<string, unknown>).map(([name, value]) => [
+    Object.entries(values).map(([name, value]) => [
       name,
       value === null ? null : typeof value === 'string' ? value : JSON.stringify(value),
     ]),

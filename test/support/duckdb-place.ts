@@ -47,7 +47,9 @@ export async function duckdbPlace(): Promise<DuckdbPlace> {
     },
     // DuckDB keeps no version of a row; its kept column says when Stet wrote it.
     versions: async (table) => {
-      const rows = await look(`select to_json(stet_row)::varchar as version from ${table} as stet_row order by 1`)
+      const rows = await look(
+        `select to_json(stet_row)::varchar as version from ${table} as stet_row order by 1`,
+      )
       return rows.map((row) => String(row.version))
     },
     count: async (table) => {

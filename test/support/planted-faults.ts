@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: pieces of source text, placeholders included
 import type { PlantedFault } from './plant.ts'
 
 const POSTGRES = 'test/contract/postgres.contract.test.ts'

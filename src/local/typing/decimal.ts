@@ -38,10 +38,12 @@ export function parseDecimal(text: string): Decimal | null {
   if (match === null) return null
   const [, sign, whole = '', fraction = '', power = '0'] = match
   if (whole === '' && fraction === '') return null
-  const powerSize = power.replace(/^[+-]?0*/, '').length
-  // Infinite in size either way: the sign is all that matters.
-  const shift = powerSize > EXPONENT_DIGITS_MAX ? (power.startsWith('-') ? -1e8 : 1e8) : Number(power)
   const digits = (whole + fraction).replace(/^0+/, '')
+  const isHuge = power.replace(/^[+-]?0*/, '').length > EXPONENT_DIGITS_MAX
+  // PostgreSQL takes no such exponent even of zero, where it would mean nothing.
+  if (isHuge && digits === '') return null
+  // Infinite in size either way: the sign is all that matters.
+  const shift = isHuge ? (power.startsWith('-') ? -1e8 : 1e8) : Number(power)
   return {
     negative: sign === '-',
     digits,

@@ -32,21 +32,32 @@ export type FloatReading =
 
 /**
  * The shortest decimal that reads back as the same float, in plain digits: `0.1`, `100`, `-0`. Of several shortest ones
- * the closest. Null when the text is no decimal number. In integers throughout, so that a `real` is not rounded twice.
+ * the closest, of two that are as close the even one. Null when the text is no decimal number. In integers throughout, so
+ * that a `real` is not rounded twice.
  */
-export function shortestFloat(text: string, kind: keyof typeof FORMATS): FloatReading | null {
+export function shortestFloat(text: string, kind: FloatKind): FloatReading | null {
+  return read(text, kind, kind)
+}
+
+/** A `real` as the double of the same value: 0.1 is 0.10000000149011612, in every database and language. */
+export function widenedReal(text: string): FloatReading | null {
+  return read(text, 'real', 'double')
+}
+
+type FloatKind = keyof typeof FORMATS
+
+function read(text: string, kind: FloatKind, printedAs: FloatKind): FloatReading | null {
   const decimal = parseDecimal(text)
   if (decimal === null) return null
-  const format = FORMATS[kind]
   const sign = decimal.negative ? '-' : ''
   if (decimal.digits === '') return { kind: 'value', text: `${sign}0` }
   const size = decimal.digits.length + decimal.exponent
   if (size > 400) return { kind: 'overflow' }
   if (size < -400) return { kind: 'underflow' }
-  const binary = nearest(decimal, format)
+  const binary = nearest(decimal, FORMATS[kind])
   if (binary.significand === 0n) return { kind: 'underflow' }
-  if (binary.exponent > format.exponentMax) return { kind: 'overflow' }
-  const least = normalized(shortestDigits(binary, format))
+  if (binary.exponent > FORMATS[kind].exponentMax) return { kind: 'overflow' }
+  const least = normalized(shortestDigits(inFormat(binary, FORMATS[printedAs]), FORMATS[printedAs]))
   return { kind: 'value', text: sign + plainText(least, least.scale) }
 }
 
@@ -72,6 +83,12 @@ function nearest({ digits, exponent }: Decimal, { bits, exponentMin }: FloatForm
     // Too coarse a guess, or rounded up to the next power of two: one bit less, and from the exact value again.
     scale += 1
   }
+}
+
+/** The same value with all the bits that the format has for it. */
+function inFormat({ significand, exponent }: Binary, { bits, exponentMin }: FloatFormat): Binary {
+  const more = Math.max(0, Math.min(bits - bitLength(significand), exponent - exponentMin))
+  return { significand: significand << BigInt(more), exponent: exponent - more }
 }
 
 function bitLength(value: bigint): number {
@@ -114,7 +131,9 @@ function shortestDigits({ significand, exponent }: Binary, { bits, exponentMin }
       digits += String(digit)
       continue
     }
-    const up = lowEnough && highEnough ? rest * 2n >= scale : highEnough
+    const isHalf = rest * 2n === scale
+    const isNearerAbove = isHalf ? digit % 2n === 1n : rest * 2n > scale
+    const up = lowEnough && highEnough ? isNearerAbove : highEnough
     digits += String(up ? digit + 1n : digit)
     return { negative: false, digits, exponent: position - digits.length, scale: 0 }
   }

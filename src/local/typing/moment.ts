@@ -30,7 +30,7 @@ const FRACTION_DIGITS_MAX = 6
 
 const DATE = String.raw`(?<year>\d{4,7})-(?<month>\d{2})-(?<day>\d{2})(?<bc1> \(BC\))?`
 const TIME = String.raw`(?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.(?<fraction>\d+))?)?`
-const OFFSET = String.raw`(?<offset>[Zz]| ?[+-]\d{2}(?::?\d{2}(?::?\d{2})?)?)?`
+const OFFSET = String.raw`(?<offset>[Zz]| ?[+-]\d{2}(?::\d{2}(?::\d{2})?|\d{2})?)?`
 const MOMENT = new RegExp(`^${DATE}(?:[T ]${TIME}${OFFSET})?(?<bc2> BC)?$`)
 const TIME_OF_DAY = new RegExp(`^${TIME}${OFFSET}$`)
 

@@ -1,4 +1,4 @@
-import { CR, LF, type RecordShape, closingQuote } from './records.ts'
+import { CR, closingQuote, LF, type RecordShape, SPACE } from './records.ts'
 
 /** One field of a record as it stands in the file. */
 export interface RawField {
@@ -13,8 +13,6 @@ export interface RawField {
   /** Where the quoted part ends (after the closing quote); `start` in a field without quotes. */
   readonly closed: number
 }
-
-const SPACE = 0x20
 
 /** Takes one record apart. For headers and messages; rows are read by DuckDB. */
 export function splitFields(record: Buffer, shape: RecordShape): readonly RawField[] {

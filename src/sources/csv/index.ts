@@ -83,11 +83,10 @@ async function prepare(
   delimiter: string,
   context: SourceContext,
 ): Promise<PartOptions> {
-  const shape = shapeOf(dialect, [delimiter], await lineEndOf(input.path, dialect))
+  const shape = shapeOf(dialect, [delimiter], await lineEndOf(input.path, dialect, [delimiter]))
   const file = {
     name: input.file.path,
     path: input.path,
-    bytes: input.bytes,
     isUtf8: input.invalidUtf8At === null,
   }
   const measured = await measure(file, shape, dialect.header, context.signal)

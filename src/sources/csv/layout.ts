@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { splitFields } from './fields.ts'
 import {
   type RecordFlags,
   type RecordShape,
@@ -29,10 +30,28 @@ export type VisitData = (
     readonly line: number
     readonly offset: number
     readonly flags: RecordFlags
-    /** Kept from DuckDB, which would take it for something else: quotes out of place, bytes that are no UTF-8. */
+    /** Kept from DuckDB, see {@link isRefused}. */
     readonly refused: boolean
   },
 ) => boolean
+
+/**
+ * Whether DuckDB would take a record for something else than it is: it reads on after a closing quote, and takes a
+ * field beyond the last column for empty when it begins with NUL.
+ */
+export function isRefused(
+  record: Buffer,
+  flags: RecordFlags,
+  { shape, columns, isUtf8: allUtf8 }: Omit<Layout, 'path' | 'hasHeader'>,
+): boolean {
+  if (flags.textAfterQuote || (!allUtf8 && !isUtf8(record))) return true
+  return (
+    flags.nul &&
+    splitFields(record, shape)
+      .slice(columns)
+      .some(({ text }) => text !== '')
+  )
+}
 
 /**
  * Visits the records of data in order. A blank line is no record, except in a file of one column, where it is how
@@ -55,9 +74,9 @@ export async function scanData(
     at.line = line
     at.offset = offset
     at.flags = flags
-    at.refused = flags.textAfterQuote || (!layout.isUtf8 && !isUtf8(bytes.subarray(start, end)))
+    at.refused = isRefused(bytes.subarray(start, end), flags, layout)
     return visit(bytes, start, end, at)
   })
 }
 
-const NO_FLAGS: RecordFlags = { odd: false, textAfterQuote: false, spaced: false }
+const NO_FLAGS: RecordFlags = { odd: false, textAfterQuote: false, spaced: false, nul: false }

@@ -1,7 +1,7 @@
 import { StetError } from '../../errors.ts'
 import { bareLineBreak } from './fields.ts'
 import { headerNames } from './header.ts'
-import type { Layout } from './layout.ts'
+import { isRefused, type Layout } from './layout.ts'
 import { CR, LF, type RecordFlags, type RecordShape, scanRecords } from './records.ts'
 
 /** A file before DuckDB sees it. */
@@ -9,7 +9,6 @@ export interface FileToMeasure {
   /** What the user calls it. */
   readonly name: string
   readonly path: string
-  readonly bytes: number
   readonly isUtf8: boolean
 }
 
@@ -21,8 +20,6 @@ export interface Measured {
   readonly records: number
   /** Length of the longest record in bytes. */
   readonly longest: number
-  /** Where the first record of data begins. */
-  readonly dataOffset: number
   /** Whether DuckDB reads the file as it stands just as we do. */
   readonly plain: boolean
 }
@@ -46,7 +43,6 @@ export async function measure(
   let names = header
   let records = 0
   let longest = 0
-  let dataOffset: number | null = null
   let plain = shape.lineEnd === 'lf' && shape.skip === 0 && shape.comment === null && file.isUtf8
   const unclosed = await scanRecords(
     file.path,
@@ -55,7 +51,7 @@ export async function measure(
     (bytes, start, end, offset, line, flags) => {
       if (flags.odd || shape.lineEnd === 'crlf')
         demandLineEnd(file.name, bytes, start, end, line, flags, shape)
-      if (flags.spaced || flags.textAfterQuote) plain = false
+      if (flags.spaced) plain = false
       if (end - start > longest) longest = end - start
       if (names === null) {
         // DuckDB would take the blank line for the header.
@@ -63,10 +59,16 @@ export async function measure(
         else names = headerNames(headerRecord(file.name, bytes.subarray(start, end), flags), shape, file.name)
         return true
       }
-      dataOffset ??= offset
       // DuckDB takes the first bytes of a file for a byte order mark, here they are data.
       if (header !== null && offset === 0 && bytes[start] === 0xef) plain = false
-      if (start < end || names.length === 1) records++
+      if (start === end && names.length > 1) return true
+      records++
+      if (
+        plain &&
+        isRefused(bytes.subarray(start, end), flags, { shape, columns: names.length, isUtf8: true })
+      ) {
+        plain = false
+      }
       return true
     },
   )
@@ -97,7 +99,6 @@ export async function measure(
     names,
     records,
     longest,
-    dataOffset: dataOffset ?? file.bytes,
     plain,
   }
 }

@@ -99,10 +99,11 @@ async function placesOf(
   const places = new Set<number>()
   let next = 0
   if (offsets.length > 0) {
-    await scanData(layout, { signal }, (_bytes, _start, _end, at) => {
-      // DuckDB names the blank line before the record, if there is one.
+    await scanData(layout, { signal }, (_bytes, start, end, at) => {
+      // DuckDB names the blank line before the record, if there is one, and a blank line itself is never refused.
+      if (start === end) return true
       let isNamed = false
-      for (; (offsets[next] ?? Number.POSITIVE_INFINITY) <= at.offset; next++) isNamed = true
+      for (; (offsets[next] ?? Number.POSITIVE_INFINITY) < at.offset + end - start; next++) isNamed = true
       if (isNamed) places.add(at.ordinal)
       return next < offsets.length
     })
@@ -169,7 +170,7 @@ function selectSql(
   }
   const list = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
   const unwanted = names.flatMap((name, i) => (wanted.includes(name) ? [] : [`f${i}`]))
-  // DuckDB lets ragged records pass when it may skip the columns that nobody asked for.
+  // DuckDB lets ragged records pass, now and then, when it may skip the columns that nobody asked for.
   const all = unwanted.length === 0 ? '' : `\n where coalesce(${unwanted.join(', ')}, '') is not null`
   return `select ${fields.join(', ')}
   from read_csv(${quoteLiteral(readable.path)}, ${list.join(', ')})${all}`

@@ -20,7 +20,8 @@ export interface RecordShape {
 
 export const LF = 0x0a
 export const CR = 0x0d
-const SPACE = 0x20
+export const SPACE = 0x20
+const NUL = 0x00
 
 /** What a record may be beside whole and clean. */
 export interface RecordFlags {
@@ -30,6 +31,8 @@ export interface RecordFlags {
   readonly textAfterQuote: boolean
   /** Spaces stand between a quote and the delimiter beside it. */
   readonly spaced: boolean
+  /** It holds a NUL byte. */
+  readonly nul: boolean
 }
 
 /**
@@ -75,7 +78,8 @@ export async function scanRecords(
   const file = await open(path, 'r')
   try {
     const find = recordFinder(shape)
-    let bytes: Buffer = Buffer.alloc(BLOCK_BYTES)
+    const { size } = await file.stat()
+    let bytes: Buffer = Buffer.allocUnsafe(Math.min(BLOCK_BYTES, size + 1))
     let length = 0
     let offset = 0
     for (;;) {
@@ -89,7 +93,7 @@ export async function scanRecords(
       if (final) return used < length ? { line: find.line(), offset: offset + used } : null
       // A record that fills the block needs a larger one; what is left of the others moves to the front.
       if (used === 0 && length === bytes.length) {
-        const larger: Buffer = Buffer.alloc(bytes.length * 2)
+        const larger: Buffer = Buffer.allocUnsafe(bytes.length * 2)
         bytes.copy(larger, 0, 0, length)
         bytes = larger
       } else {
@@ -117,7 +121,7 @@ function recordFinder(shape: RecordShape): RecordFinder {
   const odd = lineEnd === 'cr' ? LF : CR
   let line = 1
   let skip = shape.skip
-  const flags = { odd: false, textAfterQuote: false, spaced: false }
+  const flags = { odd: false, textAfterQuote: false, spaced: false, nul: false }
 
   const find = (block: Buffer, offset: number, final: boolean, visit: VisitRecord): number => {
     const next = (byte: number | null, from: number) => {
@@ -127,6 +131,7 @@ function recordFinder(shape: RecordShape): RecordFinder {
     let position = 0
     let quoteAt = next(quote, 0)
     let oddAt = next(odd, 0)
+    let nulAt = next(NUL, 0)
     while (position < block.length) {
       let lines = 1
       let end = next(terminator, position)
@@ -152,6 +157,7 @@ function recordFinder(shape: RecordShape): RecordFinder {
       if (end === block.length && !final) return position
       const contentEnd = lineEnd === 'crlf' && end > position && block[end - 1] === CR ? end - 1 : end
       if (oddAt < position) oddAt = next(odd, position)
+      if (nulAt < position) nulAt = next(NUL, position)
       const begin = position
       const at = line
       position = end + 1
@@ -162,6 +168,7 @@ function recordFinder(shape: RecordShape): RecordFinder {
         continue
       }
       flags.odd = oddAt < contentEnd
+      flags.nul = nulAt < contentEnd
       if (!visit(block, begin, contentEnd, offset + begin, at, flags)) return STOPPED
     }
     return Math.min(position, block.length)

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { StetError } from '../../errors.ts'
 import { splitFields } from './fields.ts'
 import type { Dialect } from './options.ts'
-import { CR, LF, type LineEnd, type RecordShape, scanRecords } from './records.ts'
+import { CR, closingQuote, LF, type LineEnd, type RecordShape, SPACE, scanRecords } from './records.ts'
 
 /** Comma first: it wins where two are as frequent. */
 const CANDIDATES: readonly string[] = [',', ';', '\t', '|']
@@ -26,7 +26,7 @@ export async function chooseDelimiter(
   if (dialect.delimiter !== null) return { delimiter: dialect.delimiter, seen: false }
   if (/\.(tsv|tab)(\.(gz|zst|zstd))?$/i.test(file.name)) return { delimiter: '\t', seen: false }
   const candidates = CANDIDATES.filter((text) => text !== dialect.quote && text !== dialect.comment)
-  const shape = shapeOf(dialect, candidates, await lineEndOf(file.path, dialect))
+  const shape = shapeOf(dialect, candidates, await lineEndOf(file.path, dialect, candidates))
   const record = await firstRecord(file.path, shape, signal)
   if (record === null) return { delimiter: ',', seen: false }
   const fieldsBy = (delimiter: string) =>
@@ -79,18 +79,25 @@ const FIRST_BYTES = 1 << 16
 const HEADER_BYTES_MAX = 1 << 25
 
 /** How the first line ends that is no part of a quoted value. Whether all others do is found while measuring. */
-export async function lineEndOf(path: string, dialect: Dialect): Promise<LineEnd> {
-  const quote = dialect.quote === '' ? null : dialect.quote.charCodeAt(0)
-  // Lines that are left out may hold a single quote.
-  const beginsRaw = (bytes: Buffer) =>
-    dialect.skip > 0 || (dialect.comment !== null && bytes.indexOf(dialect.comment) === 0)
+export async function lineEndOf(
+  path: string,
+  dialect: Dialect,
+  delimiters: readonly string[],
+): Promise<LineEnd> {
+  const shape = shapeOf(dialect, delimiters, 'lf')
   const file = await open(path, 'r')
   try {
     for (let size = FIRST_BYTES; ; size *= 8) {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0)
       const bytes = buffer.subarray(0, bytesRead)
-      const at = firstLineEnd(bytes, size > HEADER_BYTES_MAX || beginsRaw(bytes) ? null : quote)
-      if (at < bytesRead - 1 || bytesRead < size || size > HEADER_BYTES_MAX) {
+      const isWhole = bytesRead < size
+      // Lines that are left out may hold a single quote.
+      const isRaw =
+        size > HEADER_BYTES_MAX ||
+        shape.skip > 0 ||
+        (shape.comment !== null && bytes.indexOf(shape.comment) === 0)
+      const at = isRaw ? nextLineEnd(bytes, 0) : firstLineEnd(bytes, shape)
+      if (at < bytesRead - 1 || isWhole || size > HEADER_BYTES_MAX) {
         if (bytes[at] !== CR) return 'lf'
         return bytes[at + 1] === LF ? 'crlf' : 'cr'
       }
@@ -100,11 +107,25 @@ export async function lineEndOf(path: string, dialect: Dialect): Promise<LineEnd
   }
 }
 
-function firstLineEnd(bytes: Buffer, quote: number | null): number {
-  let quoted = false
-  for (const [at, byte] of bytes.entries()) {
-    if (byte === quote) quoted = !quoted
-    else if (!quoted && (byte === LF || byte === CR)) return at
+function firstLineEnd(bytes: Buffer, shape: RecordShape): number {
+  for (let field = 0; ; ) {
+    let at = field
+    while (bytes[at] === SPACE) at++
+    if (shape.quote !== null && bytes[at] === shape.quote) {
+      const closing = closingQuote(bytes, at + 1, shape, true)
+      if (closing === null) return bytes.length
+      at = closing + 1
+    }
+    const end = nextLineEnd(bytes, at)
+    const delimiters = shape.delimiters
+      .map((delimiter) => ({ at: bytes.indexOf(delimiter, at), length: delimiter.length }))
+      .filter((delimiter) => delimiter.at !== -1 && delimiter.at < end)
+    if (delimiters.length === 0) return end
+    field = Math.min(...delimiters.map((delimiter) => delimiter.at + delimiter.length))
   }
-  return bytes.length
+}
+
+function nextLineEnd(bytes: Buffer, from: number): number {
+  const ends = [bytes.indexOf(LF, from), bytes.indexOf(CR, from)].filter((at) => at !== -1)
+  return Math.min(bytes.length, ...ends)
 }

@@ -54,7 +54,7 @@ export function openCursor(input: InputFile, pieceBytes: number = PIECE_BYTES): 
     const { at } = cursor
     lineAt(at)
     lineStart -= at
-    counted = Math.max(counted - at, 0)
+    counted = 0
     newline = -1
     const kept = text.slice(at)
     const pieces = [kept]

@@ -1,5 +1,5 @@
 import type { InputFile } from '../shared/files.ts'
-import { openCursor, type Cursor } from './cursor.ts'
+import { type Cursor, openCursor } from './cursor.ts'
 import {
   BRACE,
   BRACE_END,

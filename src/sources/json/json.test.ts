@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import type { OpenSource, SourceContext } from '../../model/source.ts'
-import { json, type JsonOptions } from './index.ts'
+import { type JsonOptions, json } from './index.ts'
 
 const EARTHQUAKES = fileURLToPath(
   new URL('../../../node_modules/vega-datasets/data/earthquakes.json', import.meta.url),
@@ -183,6 +183,14 @@ describe('nested values', () => {
     })
     expect(values).toEqual([['1'], ['2']])
     expect(rejects).toMatchObject([{ line: 3, reason: expect.stringContaining('twice') }])
+  })
+
+  test('of an object that stands there twice are a reject', async () => {
+    const { values, rejects } = await read('{"p":{"a":1},"p":{"b":2}}\n{"p":{"a":1,"b":2}}', {
+      columns: { 'p.a': 'int' },
+    })
+    expect(values).toEqual([['1']])
+    expect(rejects).toMatchObject([{ line: 1, column: 'p', reason: 'has the key "p" twice' }])
   })
 
   test('of what is no object are a reject, not NULL (G9)', async () => {

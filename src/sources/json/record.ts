@@ -31,7 +31,7 @@ export interface RecordReader {
   has(column: number): boolean
 }
 
-export interface Refusal {
+interface Refusal {
   readonly column: string | null
   readonly reason: string
 }

@@ -137,6 +137,12 @@ describe('a document', () => {
           const records = await readIn([], pieceBytes)
           expect(records.map((record) => (record as unknown[])[1])).toEqual(texts)
           expect(records).toEqual(await readIn([], 1 << 20))
+          for (const rest of ['\n x', ' x']) {
+            await writeFile(path, array + rest)
+            const whole = await readIn([], 1 << 20).catch((error: Error) => error.message)
+            expect(whole).toContain('more follows behind its end (line ')
+            expect(await readIn([], pieceBytes).catch((error: Error) => error.message)).toBe(whole)
+          }
           await writeFile(path, `{"x":${JSON.stringify(other)},"a":{"n":12,"b":${array},"y":-1.5e3}}`)
           expect((await readIn(['a', 'b'], pieceBytes)).map((record) => (record as unknown[])[1])).toEqual(
             texts,

@@ -27,7 +27,7 @@ export interface Findings {
 
 export const QUOTE = 0x22
 export const COMMA = 0x2c
-export const COLON = 0x3a
+const COLON = 0x3a
 export const BRACKET = 0x5b
 export const BRACKET_END = 0x5d
 export const BRACE = 0x7b

@@ -2,7 +2,7 @@ import { StetError } from '../../errors.ts'
 import { quoteIdentifier, quotePath } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { InputFile } from '../shared/files.ts'
-import { parquetTypeOf, type ParquetType } from './text.ts'
+import { type ParquetType, parquetTypeOf } from './text.ts'
 
 /** A column of a Parquet file. */
 export interface ParquetColumn extends ParquetType {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, freshDatabase, postgresServers } from '../../../test/support/databases.ts'
 import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import { formatColumnType } from '../../model/column-type.ts'
-import type { Progress } from '../../model/run.ts'
+import type { Progress } from '../../model/progress.ts'
 import type { OpenSource, SourceContext } from '../../model/source.ts'
 import { loadDriver } from './driver.ts'
 import { describeQuery } from './fields.ts'
@@ -171,6 +171,23 @@ describe.each(postgresServers())('a query at $name', ({ url: server }) => {
     expect(steps.at(-1)).toMatchObject({ phase: 'reading', rows: 200_000 })
     await engine.run(`drop table ${table}`)
     await expectNothingLeft()
+  })
+
+  test('keeps values that look like CSV themselves, in files of many megabytes', async () => {
+    // Long enough for DuckDB to share the file out among threads, each of which has to find a record's beginning.
+    const value = `repeat(n || E',x\\n"",1,"' || n || E'"\\n', 1 + n * 7919 % 400)`
+    const expected = `repeat(n || ',x' || chr(10) || '"",1,"' || n || '"' || chr(10), 1 + n * 7919 % 400)`
+    await using open = await postgres({
+      url,
+      query: `select n, ${value} as v from generate_series(1, 20000) n`,
+    }).open(contextOf())
+    const wrong = await engine.count(
+      `select count(*)
+         from (${open.parts[0]?.select(['n', 'v'])}) as q
+        where c1 is distinct from (select ${expected} from (select c0::bigint as n))`,
+    )
+    expect(wrong).toBe(0)
+    expect(await engine.count(`select count(*) from (${open.parts[0]?.select(['n'])})`)).toBe(20_000)
   })
 
   test('sees one moment of the database, and may end in a comment or a semicolon', async () => {

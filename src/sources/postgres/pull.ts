@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier, quotePath } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
-import type { ProgressListener } from '../../model/run.ts'
+import type { ProgressListener } from '../../model/progress.ts'
 import { describeError } from './errors.ts'
 import type { QueryField } from './fields.ts'
 import { findRecordEnds } from './record-ends.ts'
@@ -12,8 +12,9 @@ import type { ReadSession } from './session.ts'
 // While one file is read into the local engine the next one is written, so that a read of any size needs the room of two.
 const FILE_BYTES = 64 * 1024 * 1024
 const WRITE_BYTES = 1024 * 1024
-/** What DuckDB takes without being told. */
-const LINE_BYTES = 2_000_000
+// DuckDB takes lines of 2 MB without being told; half of that leaves room for how it counts.
+const LINE_BYTES_DEFAULT = 1_000_000
+const BUFFER_BYTES_DEFAULT = 32_000_000
 
 export interface PullOptions {
   readonly session: ReadSession
@@ -162,13 +163,18 @@ function recordFiles(local: LocalConnection) {
 
 function loadSql(table: string, path: string, fields: readonly QueryField[], longest: number): string {
   const columns = fields.map((_, i) => `'f${i}': 'VARCHAR'`).join(', ')
+  const lineBytes = longest + 1024
   // Without a buffer to match, the reader asks for sixteen times the longest line at once.
-  const limits = longest <= LINE_BYTES ? '' : `, max_line_size = ${longest}, buffer_size = ${2 * longest}`
+  const limits =
+    longest < LINE_BYTES_DEFAULT
+      ? ''
+      : `, max_line_size = ${lineBytes}, buffer_size = ${Math.max(BUFFER_BYTES_DEFAULT, 2 * lineBytes)}`
+  // Several threads guess where records begin, and guess wrong where values hold line breaks and quotes.
   return `
     insert into ${table}
     select *
       from read_csv(${quotePath(path)},
-             columns = {${columns}}, header = false, auto_detect = false, strict_mode = true,
-             delim = ',', quote = '"', escape = '"', new_line = '\\n', comment = '',
-             nullstr = '', allow_quoted_nulls = false${limits})`
+             columns = {${columns}}, header = false, auto_detect = false, strict_mode = true, parallel = false,
+             delim = ',', quote = '"', escape = '"', new_line = '\\n', comment = '', compression = 'none',
+             nullstr = '', allow_quoted_nulls = false, hive_partitioning = false${limits})`
 }

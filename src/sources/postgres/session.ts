@@ -4,7 +4,7 @@ import type { Driver } from './driver.ts'
 import { describeError } from './errors.ts'
 
 /** A row of an answer, every value as the server's text. */
-export type Answer = Readonly<Record<string, string | null>>
+type Answer = Readonly<Record<string, string | null>>
 
 /** A column as the server describes it. */
 export interface DescribedColumn {

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import { quoteLiteral } from '../../local/quote.ts'
-import type { Progress } from '../../model/run.ts'
+import type { Progress } from '../../model/progress.ts'
 import type { SourceContext } from '../../model/source.ts'
 import { openFiles, type OpenFilesOptions } from './files.ts'
 import { compareNaturally } from './resolve.ts'
@@ -256,6 +256,8 @@ describe('encodings', () => {
     expect(new Set(await openText(['8.csv', '16le.csv', '16be.csv', '16le.csv.gz']))).toEqual(new Set([text]))
     await put('two.csv', `\ufeff\ufeffid`)
     expect(await openText('two.csv')).toEqual(['\ufeffid'])
+    await put('two16.csv', Buffer.from('\ufeff\ufeffid', 'utf16le'))
+    expect(await openText('two16.csv')).toEqual(['\ufeffid'])
   })
 
   test('other encodings are read when they are named', async () => {

@@ -136,7 +136,7 @@ test('a record that a newer Stet has written is refused, by runs and by the log'
   const file = join(folder.path, 'x.duckdb')
   const target = duckdb({ file })
   await writeByHand(target, 't', UPSERT, CONTRACT, [`('insert', 'a', null, null)`])
-  await byHand(file, `insert into stet.migration values (99, '9.0.0', now())`)
+  await byHand(file, `insert into stet.version values (99, '9.0.0', now())`)
   await expect(writeByHand(target, 't', UPSERT, CONTRACT, [])).rejects.toMatchObject({ code: 'STET_VERSION' })
   await using log = await target.openRunLog({ signal: NEVER })
   await expect(log.list({})).rejects.toMatchObject({ code: 'STET_VERSION' })

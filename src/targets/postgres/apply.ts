@@ -6,8 +6,8 @@ import type { WriteStrategy } from '../../model/write.ts'
 import type { TableIdentity } from './catalog.ts'
 import type { Connection } from './connection.ts'
 import { pushRows } from './push.ts'
-import * as sql from './sql.ts'
 import type { WriteContext } from './sql.ts'
+import * as sql from './sql.ts'
 
 const NOTHING: Applied = { inserted: 0, updated: 0, unchanged: 0, stale: 0, frozen: 0, deleted: 0 }
 

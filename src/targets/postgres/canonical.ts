@@ -1,6 +1,6 @@
-import type { ContractColumn } from '../../model/columns.ts'
-import { formatColumnType } from '../../model/column-type.ts'
 import { quoteLiteral } from '../../local/quote.ts'
+import { formatColumnType } from '../../model/column-type.ts'
+import type { ContractColumn } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { CatalogTable } from './catalog.ts'
 import type { Connection } from './connection.ts'

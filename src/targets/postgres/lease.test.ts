@@ -168,6 +168,19 @@ for (const { name, url } of postgresServers()) {
     expect(await statuses(target)).toEqual({ first: 'interrupted', second: 'succeeded' })
   })
 
+  test(`the epoch alone refuses a commit, whatever the run's own line says (${name})`, async () => {
+    const database = await freshDatabase(url)
+    const target = postgres({ url: database })
+    await using db = await connect(database)
+    await using first = await open(target, 'first')
+    await first.session.acquire(startOf({ write: WRITE, attemptId: 'first' }))
+    await first.work('old')
+    await db.client.query('update stet.lease set epoch = epoch + 1')
+    await expect(first.commit()).rejects.toMatchObject({ code: 'STET_LEASE_LOST' })
+    await first.session.fail(recordOf('first', undefined, { code: 'STET_LEASE_LOST', message: 'x' }))
+    expect((await db.client.query(`select to_regclass('t') as t`)).rows).toEqual([{ t: null }])
+  })
+
   test(`an attempt that lost its lease before it began is refused there (${name})`, async () => {
     const database = await freshDatabase(url)
     const target = postgres({ url: database })

@@ -13,18 +13,18 @@ import { recordSchema, recordVersion } from './schema.ts'
 
 /** Every count of a run with its column in the record. */
 const COLUMN_BY_COUNT: Readonly<Record<keyof RunCounts, string>> = {
-  read: 'read',
-  filtered: 'filtered',
-  added: 'added',
-  afterTransform: 'after_transform',
-  rejected: 'rejected',
-  duplicate: 'duplicate',
-  inserted: 'inserted',
-  updated: 'updated',
-  unchanged: 'unchanged',
-  stale: 'stale',
-  frozen: 'frozen',
-  deleted: 'deleted',
+  read: 'rows_read',
+  filtered: 'rows_filtered',
+  added: 'rows_added',
+  afterTransform: 'rows_after_transform',
+  rejected: 'rows_rejected',
+  duplicate: 'rows_duplicate',
+  inserted: 'rows_inserted',
+  updated: 'rows_updated',
+  unchanged: 'rows_unchanged',
+  stale: 'rows_stale',
+  frozen: 'rows_frozen',
+  deleted: 'rows_deleted',
 }
 const COUNTS = Object.keys(COLUMN_BY_COUNT) as (keyof RunCounts)[]
 
@@ -59,12 +59,20 @@ export async function startRun(
   )
 }
 
+/**
+ * This moment, by the clock that the engine's own `now()` reads. `now()` itself stands still from the beginning of a
+ * transaction, and a run's rows are written in the one that ends it.
+ */
+function hostTime(): string {
+  return `timestamptz '${new Date().toISOString()}'`
+}
+
 /** Completes the run's line, in the transaction that the connection is in. */
 export async function finishRun(local: LocalConnection, catalog: string, record: RunRecord): Promise<void> {
   const counts = COUNTS.map((count, position) => `${COLUMN_BY_COUNT[count]} = $${position + 7}::bigint`)
   const result = await local.duckdb.run(
     `update ${recordSchema(catalog)}.run
-        set status = $2, files = $3, rejects = $4, error_code = $5, error_message = $6, finished_at = now(),
+        set status = $2, files = $3, rejects = $4, error_code = $5, error_message = $6, finished_at = ${hostTime()},
             ${counts.join(', ')}
       where attempt_id = $1`,
     [
@@ -157,7 +165,7 @@ export function statusOf(row: Row): RunStatus {
 }
 
 export function countsIn(row: Row): RunCounts | null {
-  if (row.read === null || row.read === undefined) return null
+  if (row.rows_read === null || row.rows_read === undefined) return null
   return Object.fromEntries(
     COUNTS.map((count) => [count, Number(row[COLUMN_BY_COUNT[count]])]),
   ) as unknown as RunCounts

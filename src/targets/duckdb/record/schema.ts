@@ -23,18 +23,18 @@ const MIGRATIONS: readonly ((schema: string) => readonly string[])[] = [
        status varchar not null,
        started_at timestamptz not null,
        finished_at timestamptz,
-       read bigint,
-       filtered bigint,
-       added bigint,
-       after_transform bigint,
-       rejected bigint,
-       duplicate bigint,
-       inserted bigint,
-       updated bigint,
-       unchanged bigint,
-       stale bigint,
-       frozen bigint,
-       deleted bigint,
+       rows_read bigint,
+       rows_filtered bigint,
+       rows_added bigint,
+       rows_after_transform bigint,
+       rows_rejected bigint,
+       rows_duplicate bigint,
+       rows_inserted bigint,
+       rows_updated bigint,
+       rows_unchanged bigint,
+       rows_stale bigint,
+       rows_frozen bigint,
+       rows_deleted bigint,
        files varchar,
        rejects varchar,
        error_code varchar,
@@ -69,14 +69,14 @@ export async function migrateRecord(
   try {
     await local.run(`create schema if not exists ${schema}`)
     await local.run(`
-      create table if not exists ${schema}.migration (
+      create table if not exists ${schema}.version (
         version integer not null,
         stet_version varchar not null,
         applied_at timestamptz not null)`)
     for (const [index, statements] of MIGRATIONS.entries()) {
       if (index < version) continue
       for (const statement of statements(schema)) await local.run(statement)
-      await local.duckdb.run(`insert into ${schema}.migration values ($1::integer, $2, now())`, [
+      await local.duckdb.run(`insert into ${schema}.version values ($1::integer, $2, now())`, [
         index + 1,
         stetVersion,
       ])
@@ -95,10 +95,10 @@ export async function recordVersion(local: LocalConnection, catalog: string): Pr
       from duckdb_tables()
      where '"' || replace(database_name, '"', '""') || '"' = '${catalog.replaceAll("'", "''")}'
        and schema_name = 'stet'
-       and table_name = 'migration'`)
+       and table_name = 'version'`)
   return there === 0
     ? 0
-    : local.count(`select coalesce(max(version), 0) from ${recordSchema(catalog)}.migration`)
+    : local.count(`select coalesce(max(version), 0) from ${recordSchema(catalog)}.version`)
 }
 
 /** @throws {StetError} `STET_VERSION` */

@@ -2,8 +2,8 @@ import type { RunLog, RunLogEntry, RunStatus } from '../../../model/run.ts'
 import { verdictOf } from '../../../model/run.ts'
 import type { WriteStrategy } from '../../../model/write.ts'
 import type { Connection, Row } from '../connection.ts'
-import { countsOf, filesOf, rejectsOf } from './runs.ts'
 import { versionOf } from './migrations.ts'
+import { countsOf, filesOf, rejectsOf } from './runs.ts'
 
 const UTC_MICROSECONDS = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
 

@@ -1,5 +1,5 @@
-import type { Reject, SourceFile } from '../../../model/source.ts'
 import type { RunCounts, RunRecord, RunStart } from '../../../model/run.ts'
+import type { Reject, SourceFile } from '../../../model/source.ts'
 import type { Connection, Row } from '../connection.ts'
 
 /** The record's columns of the counts of G6, in their order. */
