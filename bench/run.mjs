@@ -46,7 +46,15 @@ if (values.targets !== 'none') startUp()
 print()
 
 async function roundOfPostgres(rows, folder) {
-  await using server = await openPostgres()
+  const server = await openPostgres()
+  try {
+    await stepsOfPostgres(server, rows, folder)
+  } finally {
+    await server[Symbol.asyncDispose]()
+  }
+}
+
+async function stepsOfPostgres(server, rows, folder) {
   const group = `PostgreSQL, ${rows / 1e6}M rows`
   await server.query('checkpoint')
   note(group, 'limit: one COPY of the file into an unlogged heap', await server.limit(`${folder}/v1.csv`))

@@ -34,6 +34,16 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./commands/prove.ts')).makeProveCommand,
   },
   {
+    name: 'check',
+    summary: 'find what will not survive a rerun, in code that is already there',
+    load: async () => (await import('./commands/check.ts')).makeCheckCommand,
+  },
+  {
+    name: 'explain',
+    summary: 'explain a rule of stet check',
+    load: async () => (await import('./commands/explain.ts')).makeExplainCommand,
+  },
+  {
     name: 'init',
     summary: 'write a starter pipeline that runs',
     load: async () => (await import('./commands/init.ts')).makeInitCommand,

@@ -3,6 +3,7 @@ import { StetError } from '../errors.ts'
 import { formatColumnType } from '../model/column-type.ts'
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import { jsonIdentity } from './canonical-json.ts'
+import { callSql } from './functions.ts'
 import { quoteLiteral } from './quote.ts'
 import { decimalIdentity } from './typing/decimal.ts'
 import { widenedReal } from './typing/float.ts'
@@ -151,11 +152,9 @@ function canonicalSql(column: ContractColumn, expr: string): string {
       return isLocalDecimal(type) && type.scale > 0 ? decimalSql(column, expr) : `${expr}::varchar`
     case 'real':
       // As the double of the same value: DuckDB does not always print a real in the fewest digits.
-      return isText
-        ? identitySql({ ...column, type: { kind: 'numeric' } }, expr)
-        : floatSql(`${expr}::double`)
+      return floatSql(`try_cast(${expr} as float)::double`)
     case 'double':
-      return isText ? identitySql({ ...column, type: { kind: 'numeric' } }, expr) : floatSql(expr)
+      return floatSql(`try_cast(${expr} as double)`)
     case 'json':
     case 'jsonb':
       return identitySql(column, expr)
@@ -192,7 +191,7 @@ function decimalSql(column: ContractColumn, expr: string): string {
 
 /** A date or time that is held as text: targets spell years before 1 each in its own way. */
 function momentSql(type: ColumnType, expr: string): string {
-  return `coalesce(stet_read_wide(${expr}, ${quoteLiteral(formatColumnType(type))}), ${expr})`
+  return `coalesce(${callSql('read_wide', expr, type)}, ${expr})`
 }
 
 /** DuckDB prints the shortest text that reads back as the same float, with `.0` for whole numbers and exponents for far ones. */
@@ -202,5 +201,5 @@ function floatSql(expr: string): string {
          when ${expr} = 0 then '0'
          when regexp_full_match(${expr}::varchar, '-?[0-9]+\\.0') then regexp_extract(${expr}::varchar, '^-?[0-9]+')
          when regexp_full_match(${expr}::varchar, '-?[0-9]+\\.[0-9]+') then ${expr}::varchar
-         else stet_decimal(${expr}::varchar) end`
+         else ${callSql('decimal', `${expr}::varchar`)} end`
 }

@@ -31,6 +31,15 @@ export async function openLocalEngine(options: LocalEngineOptions = {}): Promise
     ...(options.threads === undefined ? {} : { threads: String(options.threads) }),
   })
   const connections: DuckDBConnection[] = []
+  const running = new Set<Promise<unknown>>()
+  const noted = async <T>(statement: Promise<T>): Promise<T> => {
+    running.add(statement)
+    try {
+      return await statement
+    } finally {
+      running.delete(statement)
+    }
+  }
   let names = 0
   const connect = async (): Promise<LocalConnection> => {
     const duckdb = await instance.connect()
@@ -43,11 +52,11 @@ export async function openLocalEngine(options: LocalEngineOptions = {}): Promise
       duckdb,
       directory,
       run: async (sql) => {
-        await duckdb.run(sql)
+        await noted(duckdb.run(sql))
       },
-      rows: (sql) => rowsOf(duckdb, sql),
+      rows: (sql) => noted(rowsOf(duckdb, sql)),
       count: async (sql) => {
-        const [row] = await rowsOf(duckdb, sql)
+        const [row] = await noted(rowsOf(duckdb, sql))
         return Number(row === undefined ? 0 : Object.values(row)[0])
       },
       newName: (prefix) => `${prefix}_${++names}`,
@@ -59,6 +68,15 @@ export async function openLocalEngine(options: LocalEngineOptions = {}): Promise
   return {
     ...main,
     [Symbol.asyncDispose]: async () => {
+      // A statement that calls one of our functions waits for this thread. Closing its connection would make this thread
+      // wait for the statement, for ever.
+      const interrupt = () => {
+        for (const connection of connections) connection.interrupt()
+      }
+      interrupt()
+      const repeated = setInterval(interrupt, INTERRUPT_EVERY_MS)
+      await Promise.allSettled(running)
+      clearInterval(repeated)
       for (const connection of connections) connection.closeSync()
       instance.closeSync()
       await rm(directory, { recursive: true, force: true })

@@ -1,28 +1,45 @@
 import { BOOLEAN, DuckDBScalarFunction, type DuckDBType, VARCHAR } from '@duckdb/node-api'
-import { parseColumnType } from '../model/column-type.ts'
+import { formatColumnType, parseColumnType } from '../model/column-type.ts'
+import type { ColumnType } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import { canonicalJson, jsonIdentity } from './canonical-json.ts'
+import { quoteLiteral } from './quote.ts'
 import { decimalIdentity, decimalOrder } from './typing/decimal.ts'
 import { momentOrder } from './typing/moment.ts'
 import { type Reading, readText } from './typing/reading.ts'
 
-/**
- * Adds Stet's own functions to the engine that `local` is a connection of: `stet_read`, `stet_reason` and the others that
- * the SQL of `typing.ts` and `content-hash.ts` calls. Once per engine; all its connections then have them.
- */
+type OwnFunction =
+  | 'read'
+  | 'read_wide'
+  | 'reason'
+  | 'is_wide'
+  | 'decimal'
+  | 'decimal_order'
+  | 'moment_order'
+  | 'json'
+  | 'json_identity'
+
+/** Goes before every text: the driver takes a byte order mark off the beginning of what it hands over. */
+const LEAD = '.'
+
+/** SQL that calls one of Stet's own functions with a text, and with a column's type where the answer depends on it. */
+export function callSql(name: OwnFunction, text: string, type?: ColumnType): string {
+  const more = type === undefined ? '' : `, ${quoteLiteral(formatColumnType(type))}`
+  return `stet_${name}('${LEAD}' || ${text}${more})`
+}
+
+/** Adds the functions of {@link callSql} to the engine that `local` is a connection of; all its connections have them. */
 export function registerFunctions(local: LocalConnection): void {
   const functions = [
-    ofTextAndType('stet_read', VARCHAR, (reading) =>
-      'text' in reading && !reading.wide ? reading.text : null,
-    ),
-    ofTextAndType('stet_read_wide', VARCHAR, (reading) => ('text' in reading ? reading.text : null)),
-    ofTextAndType('stet_reason', VARCHAR, reasonOf),
-    ofTextAndType('stet_is_wide', BOOLEAN, (reading) => 'text' in reading && reading.wide),
-    ofText('stet_decimal', decimalIdentity),
-    ofText('stet_decimal_order', decimalOrder),
-    ofText('stet_moment_order', momentOrder),
-    ofText('stet_json', canonicalJson),
-    ofText('stet_json_identity', jsonIdentity),
+    ofTextAndType('read', VARCHAR, (reading) => ('text' in reading && !reading.wide ? reading.text : null)),
+    ofTextAndType('read_wide', VARCHAR, (reading) => ('text' in reading ? reading.text : null)),
+    ofTextAndType('reason', VARCHAR, reasonOf),
+    ofTextAndType('is_wide', BOOLEAN, (reading) => 'text' in reading && reading.wide),
+    ofText('decimal', decimalIdentity),
+    ofText('decimal_order', decimalOrder),
+    ofText('moment_order', momentOrder),
+    ofText('json', canonicalJson),
+    ofText('json_identity', jsonIdentity),
   ]
   for (const scalar of functions) local.duckdb.registerScalarFunction(scalar)
 }
@@ -32,16 +49,16 @@ function reasonOf(reading: Reading): string | null {
   return reading.wide ? 'is a value that only the target can hold, and is compared there as text' : null
 }
 
-function ofText(name: string, answer: (text: string) => string | null): DuckDBScalarFunction {
+function ofText(name: OwnFunction, answer: (text: string) => string | null): DuckDBScalarFunction {
   return DuckDBScalarFunction.create({
-    name,
+    name: `stet_${name}`,
     parameterTypes: [VARCHAR],
     returnType: VARCHAR,
     mainFunction: (_info, input, output) => {
       const texts = input.getColumnVector(0)
       for (let row = 0; row < input.rowCount; row++) {
         const text = texts.getItem(row)
-        output.setItem(row, typeof text === 'string' ? answer(text) : null)
+        output.setItem(row, typeof text === 'string' ? answer(text.slice(LEAD.length)) : null)
       }
       output.flush()
     },
@@ -50,12 +67,12 @@ function ofText(name: string, answer: (text: string) => string | null): DuckDBSc
 
 /** The second argument is the column's type as {@link parseColumnType} reads it, the same constant in all rows. */
 function ofTextAndType(
-  name: string,
+  name: OwnFunction,
   returnType: DuckDBType,
   answer: (reading: Reading) => string | boolean | null,
 ): DuckDBScalarFunction {
   return DuckDBScalarFunction.create({
-    name,
+    name: `stet_${name}`,
     parameterTypes: [VARCHAR, VARCHAR],
     returnType,
     mainFunction: (_info, input, output) => {
@@ -63,7 +80,7 @@ function ofTextAndType(
       const type = parseColumnType(String(input.getColumnVector(1).getItem(0)))
       for (let row = 0; row < input.rowCount; row++) {
         const text = texts.getItem(row)
-        output.setItem(row, typeof text === 'string' ? answer(readText(type, text)) : null)
+        output.setItem(row, typeof text === 'string' ? answer(readText(type, text.slice(LEAD.length))) : null)
       }
       output.flush()
     },

@@ -112,7 +112,7 @@ function chooseInteger({ integerDigits, fitsBigint }: Findings, newest: boolean)
   if (integerDigits <= INTEGER_DIGITS_MAX || (newest && fitsBigint)) {
     return {
       type: { kind: 'bigint' },
-      why: `all values are whole numbers of at most ${integerDigits} digits`,
+      why: `all values are whole numbers of at most ${counted(integerDigits, 'digit')}`,
     }
   }
   return text(`digits beyond ${INTEGER_DIGITS_MAX} are more likely a name than a number`)
@@ -126,8 +126,12 @@ function chooseDecimal({ integerDigits, decimals }: Findings): Choice {
   const precision = needed + HEADROOM <= DIGITS_FAST ? DIGITS_FAST : DIGITS_MAX
   return {
     type: { kind: 'numeric', precision, scale },
-    why: `all values are numbers of at most ${integerDigits} digits and ${decimals} decimals`,
+    why: `all values are numbers of at most ${counted(integerDigits, 'digit')} and ${counted(decimals, 'decimal')}`,
   }
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`
 }
 
 /** Floats hold 15 digits of any decimal; a longer number would come back as another. */

@@ -1,3 +1,4 @@
+import { StetError } from '../errors.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Reject, SourcePart } from '../model/source.ts'
@@ -43,12 +44,20 @@ export async function land(
   const typed = columns.map((column) => `${column.id} ${localTypeOf(column)}`)
   await local.run(`create table ${table} (${typed.join(', ')}, part integer, raw varchar[])`)
   for (const [index, part] of parts.entries()) {
-    await local.run(`insert into ${table} ${landingSql(part.select(names(columns)), columns, rules, index)}`)
+    await landPart(local, table, part, index, columns, rules)
   }
   const readByUs = await local.count(`select count(*) from ${table}`)
   const faulty = await local.count(`select count(*) from ${table} where raw is not null`)
   const refused: Reject[] = []
-  for (const part of parts) refused.push(...(await part.rejects()))
+  for (const [index, part] of parts.entries()) {
+    // A part whose every record was landed has none, and looking for them is another scan.
+    const landed = await local.count(`select count(*) from ${table} where part = ${index}`)
+    if (landed === part.records) continue
+    const ofPart = await part.rejects()
+    // Not by spreading: a file may hold more rejects than a call can have arguments.
+    for (const reject of ofPart) refused.push(reject)
+    requireAllRecords(part, landed, ofPart.length)
+  }
   if (faulty === 0) {
     return {
       table,
@@ -80,12 +89,49 @@ export async function land(
   }
 }
 
+/** Holds the engine's reader to the source's own count: a record is landed or rejected, never lost (G9). */
+function requireAllRecords(part: SourcePart, landed: number, rejected: number): void {
+  if (part.records === undefined || landed + rejected === part.records) return
+  throw new StetError(
+    'STET_INTERNAL',
+    `${part.file?.path ?? 'The source'} holds ${part.records} records, but ${landed} were read and ${rejected} rejected (G9); nothing was written`,
+    { hint: 'This is a defect of Stet: please report it with the file' },
+  )
+}
+
+/** Lands one part; once more, slower and sure, when the engine's threads have not found every record. */
+async function landPart(
+  local: LocalConnection,
+  table: string,
+  part: SourcePart,
+  index: number,
+  columns: readonly ContractColumn[],
+  rules: LandingRules,
+): Promise<void> {
+  const insert = (select: string) =>
+    local.run(`insert into ${table} ${landingSql(select, columns, rules, index)}`)
+  const wanted = names(columns)
+  if (part.selectByOneThread === undefined) return await insert(part.select(wanted))
+  const complete = await insert(part.select(wanted)).then(
+    async () => (await local.count(`select count(*) from ${table} where part = ${index}`)) === part.records,
+    // An error of a reader that begins in the wrong place says nothing of the file.
+    () => false,
+  )
+  if (complete) return
+  await local.run(`delete from ${table} where part = ${index}`)
+  await insert(part.selectByOneThread(wanted))
+}
+
 /** By file as they were read, and by line within each. */
 function inOrder(rejects: readonly Reject[]): Reject[] {
   const files = [...new Set(rejects.map((reject) => reject.file))]
   return rejects.toSorted(
     (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || (a.line ?? 0) - (b.line ?? 0),
   )
+}
+
+function selectSurely(part: SourcePart, columns: readonly ContractColumn[]): string {
+  return (part.selectByOneThread ?? part.select)(names(columns))
 }
 
 function names(columns: readonly ContractColumn[]): string[] {
@@ -162,7 +208,7 @@ async function explain(
   const faults = await local.rows(`
     select n, fault.place as place, fault.value as value, fault.reason as reason
       from (select n, unnest([${reasons.join(', ')}]) as fault
-              from (select row_number() over () as n, * from (${part.select(names(columns))})) as s)
+              from (select row_number() over () as n, * from (${selectSurely(part, columns)})) as s)
      where fault.reason is not null
      order by n, place
      limit ${REJECTS_SHOWN}`)

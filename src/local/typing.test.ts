@@ -5,6 +5,7 @@ import { anyText, typedTexts } from '../../test/support/typed-texts.ts'
 import { formatColumnType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import { type LocalEngine, openLocalEngine } from './engine.ts'
+import { callSql } from './functions.ts'
 import {
   identitySql,
   isOrderable,
@@ -43,7 +44,7 @@ async function reason(type: string, text: string): Promise<string | null> {
 function textOf(column: ContractColumn, value: string): string {
   if (!isFloat(column.type) || column.asText) return textSql(column, value)
   const double = `(${value})::double`
-  return `case when ${double} = 0 then replace(${double}::varchar, '.0', '') else stet_decimal(${double}::varchar) end`
+  return `case when ${double} = 0 then replace(${double}::varchar, '.0', '') else ${callSql('decimal', `${double}::varchar`)} end`
 }
 
 function isFloat(type: ColumnType): boolean {
@@ -155,6 +156,9 @@ describe('reading (G9)', () => {
     ['bigint', '1_000', 'is not a whole number in digits'],
     ['bigint', ' 7', 'has blanks before or after it'],
     ['bigint', '9223372036854775808', 'is out of range of bigint'],
+    ['bigint', '\u{FEFF}7', 'has blanks before or after it'],
+    ['date', '\u{FEFF}2024-02-29', 'has blanks before or after it'],
+    ['jsonb', '\u{FEFF}{}', 'is not valid JSON, from character 1 on'],
     ['smallint', '-32769', 'is out of range of smallint'],
     ['bigint', 'NaN', 'is not a whole number in digits'],
     ['bigint', '', 'is an empty text, which is a value of text columns only'],

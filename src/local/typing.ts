@@ -1,5 +1,5 @@
-import { formatColumnType } from '../model/column-type.ts'
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
+import { callSql } from './functions.ts'
 import { quoteLiteral } from './quote.ts'
 import { FALSE_WORDS, isLocalDecimal, TRUE_WORDS } from './typing/reading.ts'
 
@@ -54,16 +54,16 @@ export function readSql(column: ContractColumn, raw: string): string {
   const { type } = column
   if (localType(type) === 'VARCHAR') return readAsVarchar(type, raw)
   if (!column.asText) return readTyped(type, raw)
-  if (isFloat(type)) return stet('read_wide', type, raw)
+  if (isFloat(type)) return callSql('read_wide', raw, type)
   const typed = `(${readTyped(type, raw)})`
-  return `coalesce(${textOfLocal(type, typed)}, ${stet('read_wide', type, raw)})`
+  return `coalesce(${textOfLocal(type, typed)}, ${callSql('read_wide', raw, type)})`
 }
 
 /** Why `raw` cannot be read in the column, in words that follow the value; NULL where {@link readSql} gives one. */
 export function reasonSql(column: ContractColumn, raw: string): string {
-  const reason = stet('reason', column.type, raw)
+  const reason = callSql('reason', raw, column.type)
   return column.asText
-    ? `case when ${stet('read_wide', column.type, raw)} is null then ${reason} end`
+    ? `case when ${callSql('read_wide', raw, column.type)} is null then ${reason} end`
     : reason
 }
 
@@ -73,7 +73,7 @@ export function reasonSql(column: ContractColumn, raw: string): string {
  */
 export function wideSql(column: ContractColumn, raw: string): string {
   if (column.asText || localType(column.type) === 'VARCHAR') return 'false'
-  return `coalesce(${stet('is_wide', column.type, raw)}, false)`
+  return `coalesce(${callSql('is_wide', raw, column.type)}, false)`
 }
 
 /** A column's value, of type {@link localTypeOf}, as the text in which PostgreSQL prints it; floats in DuckDB's own. */
@@ -90,7 +90,7 @@ export function identitySql(column: ContractColumn, expr: string): string {
     case 'json':
     case 'jsonb':
       // PostgreSQL's json may hold what no jsonb can (\u0000): such a text stands for itself.
-      return `coalesce(stet_json_identity(${expr}), ${expr})`
+      return `coalesce(${callSql('json_identity', expr)}, ${expr})`
     default:
       return expr
   }
@@ -123,20 +123,16 @@ export function isOrderable(type: ColumnType): boolean {
 /** An expression that is ordered as the values of the column are; NULL stays NULL. For {@link isOrderable} types. */
 export function orderSql(column: ContractColumn, expr: string): string {
   if (localTypeOf(column) !== 'VARCHAR') return expr
-  return column.type.kind === 'numeric' ? decimalOrder(expr) : `stet_moment_order(${expr})`
+  return column.type.kind === 'numeric' ? callSql('decimal_order', expr) : callSql('moment_order', expr)
 }
 
 function isFloat(type: ColumnType): boolean {
   return type.kind === 'real' || type.kind === 'double'
 }
 
-function stet(name: string, type: ColumnType, raw: string): string {
-  return `stet_${name}(${raw}, ${quoteLiteral(formatColumnType(type))})`
-}
-
 /** What is not decided before this is asked of the definition. */
 function otherwise(type: ColumnType, raw: string): string {
-  return `else try_cast(${stet('read', type, raw)} as ${localType(type)})`
+  return `else try_cast(${callSql('read', raw, type)} as ${localType(type)})`
 }
 
 function readTyped(type: ColumnType, raw: string): string {
@@ -217,13 +213,13 @@ function readAsVarchar(type: ColumnType, raw: string): string {
   switch (type.kind) {
     case 'json':
     case 'jsonb':
-      return `stet_json(${raw})`
+      return callSql('json', raw)
     case 'bytea':
       return `case when regexp_full_match(${raw}, '\\\\x([0-9a-fA-F]{2})*') then lower(${raw}) end`
     case 'numeric':
       return type.precision === undefined
-        ? `case when ${isPlainNumeric(raw)} then ${raw} else ${stet('read', type, raw)} end`
-        : stet('read', type, raw)
+        ? `case when ${isPlainNumeric(raw)} then ${raw} else ${callSql('read', raw, type)} end`
+        : callSql('read', raw, type)
     case 'varchar':
       if (type.length === undefined) return `case when ${hasNoNul} then ${raw} end`
       // Bytes first: they are known without looking at the text.
@@ -245,11 +241,7 @@ function decimalIdentity(expr: string): string {
   return `
     case when not contains(${expr}, '.') and ${isPlainNumeric(expr)} then ${expr}
          when ${isPlainNumeric(expr)} then rtrim(rtrim(${expr}, '0'), '.')
-         else coalesce(stet_decimal(${expr}), ${expr}) end`
-}
-
-function decimalOrder(expr: string): string {
-  return `stet_decimal_order(${expr})`
+         else coalesce(${callSql('decimal', expr)}, ${expr}) end`
 }
 
 function textOfLocal(type: ColumnType, value: string): string {

@@ -63,6 +63,11 @@ export interface SourcePart {
    * A null (not an empty string) is SQL NULL. Every field of the part is checked, also the ones not wanted.
    */
   select(wanted: readonly string[]): string
+  /**
+   * The same, slower and sure, where {@link select} lets the engine's threads find the records for themselves; taken when
+   * rows and {@link records} do not agree.
+   */
+  readonly selectByOneThread?: ((wanted: readonly string[]) => string) | undefined
   /** The records that the reader itself refused (ragged, not in the file's encoding), after one `select` has run to its end. */
   rejects(): Promise<readonly Reject[]>
   /** Where rows of `select` stand: 1-based row numbers in its order, ascending. */

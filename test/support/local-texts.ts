@@ -38,7 +38,8 @@ export async function evaluate(
   expression: string,
 ): Promise<(string | null)[]> {
   const table = await textTable(local, texts)
-  const rows = await local.rows(`select (${expression})::varchar as v from ${table} order by n`)
+  // With a byte before it: the driver takes a byte order mark off the beginning of a text.
+  const rows = await local.rows(`select '.' || (${expression})::varchar as v from ${table} order by n`)
   await local.run(`drop table ${table}`)
-  return rows.map((row) => (row.v === null || row.v === undefined ? null : String(row.v)))
+  return rows.map((row) => (row.v === null || row.v === undefined ? null : String(row.v).slice(1)))
 }

@@ -165,6 +165,9 @@ export const typedTexts: readonly TypedTexts[] = (
 
 /** Texts that have fooled one reader or another. */
 const traps = oneOf(
+  '\u{FEFF}7',
+  '\u{FEFF}2024-01-02',
+  '\u{FEFF}{}',
   '',
   ' ',
   '0',

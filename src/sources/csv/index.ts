@@ -97,6 +97,7 @@ async function prepare(
     names: measured.names,
     records: measured.records,
     longest: measured.longest,
+    splittable: measured.splittable,
     dialect,
     delimiter,
   }

@@ -79,4 +79,4 @@ export async function scanData(
   })
 }
 
-const NO_FLAGS: RecordFlags = { odd: false, textAfterQuote: false, spaced: false, nul: false }
+const NO_FLAGS: RecordFlags = { odd: false, textAfterQuote: false, spaced: false, nul: false, lines: 1 }

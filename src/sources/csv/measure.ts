@@ -22,6 +22,11 @@ export interface Measured {
   readonly longest: number
   /** Whether DuckDB reads the file as it stands just as we do. */
   readonly plain: boolean
+  /**
+   * Whether several threads may look for the beginning of a record in the file: no line that begins inside a value has
+   * as many fields as a record, so none can be taken for one.
+   */
+  readonly splittable: boolean
 }
 
 /**
@@ -43,6 +48,7 @@ export async function measure(
   let names = header
   let records = 0
   let longest = 0
+  let splittable = true
   let plain = shape.lineEnd === 'lf' && shape.skip === 0 && shape.comment === null && file.isUtf8
   const unclosed = await scanRecords(
     file.path,
@@ -63,6 +69,13 @@ export async function measure(
       if (header !== null && offset === 0 && bytes[start] === 0xef) plain = false
       if (start === end && names.length > 1) return true
       records++
+      if (
+        flags.lines > 1 &&
+        splittable &&
+        hasLineLikeRecord(bytes.subarray(start, end), shape, names.length)
+      ) {
+        splittable = false
+      }
       if (
         plain &&
         isRefused(bytes.subarray(start, end), flags, { shape, columns: names.length, isUtf8: true })
@@ -100,7 +113,24 @@ export async function measure(
     records,
     longest,
     plain,
+    splittable: plain && splittable,
   }
+}
+
+/** Whether a line that begins inside a value has enough delimiters for a record. */
+function hasLineLikeRecord(record: Buffer, { delimiters }: RecordShape, columns: number): boolean {
+  const [delimiter] = delimiters
+  if (delimiter === undefined || delimiter.length !== 1 || delimiters.length > 1) return true
+  let fields = 0
+  let inner = false
+  for (const byte of record) {
+    if (byte === LF) {
+      if (inner && fields >= columns) return true
+      inner = true
+      fields = 1
+    } else if (byte === delimiter[0]) fields++
+  }
+  return inner && fields >= columns
 }
 
 function headerRecord(file: string, record: Buffer, flags: RecordFlags): Buffer {

@@ -1,5 +1,5 @@
 import { StetError } from '../../errors.ts'
-import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
+import { quoteIdentifier, quoteLiteral, quotePath } from '../../local/quote.ts'
 import type { Reject, RowLocation, SourceContext, SourceFile, SourcePart } from '../../model/source.ts'
 import { type Layout, scanData } from './layout.ts'
 import type { Dialect } from './options.ts'
@@ -15,6 +15,8 @@ export interface PartOptions {
   readonly names: readonly string[]
   readonly records: number
   readonly longest: number
+  /** See `Measured.splittable`. */
+  readonly splittable: boolean
   readonly dialect: Dialect
   readonly delimiter: string
 }
@@ -62,6 +64,9 @@ export function csvPart(options: PartOptions, context: SourceContext): SourcePar
     file,
     records,
     select: (wanted) => selectSql(wanted, { ...options, rejectsTable }),
+    selectByOneThread: options.splittable
+      ? (wanted) => selectSql(wanted, { ...options, rejectsTable, splittable: false })
+      : undefined,
     rejects: async () => {
       const rejects: Reject[] = []
       await scanRows((record, line, row) => {
@@ -147,9 +152,9 @@ function selectSql(
     escape: quoteLiteral(dialect.quoteEscape),
     // Two characters, which DuckDB reads as one. The only line end that it never gets wrong.
     new_line: `'\\n'`,
-    // Several threads guess where records begin, and guess wrong in text with quotes and line breaks: rows change
-    // or are lost without a word. One thread uses less processor time, too.
-    parallel: 'false',
+    // Several threads guess where records begin, and guess wrong in text that looks like records itself: rows change or
+    // are lost without a word. So only where no guess can be wrong, and the count of records is looked at afterwards.
+    parallel: String(options.splittable),
     strict_mode: 'true',
     null_padding: 'false',
     nullstr: `[${nullTexts.map(quoteLiteral).join(', ')}]`,
@@ -173,5 +178,5 @@ function selectSql(
   // DuckDB lets ragged records pass, now and then, when it may skip the columns that nobody asked for.
   const all = unwanted.length === 0 ? '' : `\n where coalesce(${unwanted.join(', ')}, '') is not null`
   return `select ${fields.join(', ')}
-  from read_csv(${quoteLiteral(readable.path)}, ${list.join(', ')})${all}`
+  from read_csv(${quotePath(readable.path)}, ${list.join(', ')})${all}`
 }

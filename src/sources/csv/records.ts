@@ -33,6 +33,8 @@ export interface RecordFlags {
   readonly spaced: boolean
   /** It holds a NUL byte. */
   readonly nul: boolean
+  /** Physical lines that it spans. */
+  readonly lines: number
 }
 
 /**
@@ -121,7 +123,7 @@ function recordFinder(shape: RecordShape): RecordFinder {
   const odd = lineEnd === 'cr' ? LF : CR
   let line = 1
   let skip = shape.skip
-  const flags = { odd: false, textAfterQuote: false, spaced: false, nul: false }
+  const flags = { odd: false, textAfterQuote: false, spaced: false, nul: false, lines: 1 }
 
   const find = (block: Buffer, offset: number, final: boolean, visit: VisitRecord): number => {
     const next = (byte: number | null, from: number) => {
@@ -169,6 +171,7 @@ function recordFinder(shape: RecordShape): RecordFinder {
       }
       flags.odd = oddAt < contentEnd
       flags.nul = nulAt < contentEnd
+      flags.lines = lines
       if (!visit(block, begin, contentEnd, offset + begin, at, flags)) return STOPPED
     }
     return Math.min(position, block.length)

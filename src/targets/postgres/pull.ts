@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { StetError } from '../../errors.ts'
-import { quoteLiteral } from '../../local/quote.ts'
+import { quoteLiteral, quotePath } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { Connection } from './connection.ts'
 
@@ -30,6 +30,10 @@ export interface Pulled {
  * be a constant: the reader takes a byte order mark off the first field, and an all-NULL row of one column is a blank
  * line.
  *
+ * In COPY's text format a newline is always the end of a row, and what is special inside a value is escaped. As CSV the
+ * same rows could not be read by several threads: a value that itself looks like CSV makes the engine's parallel reader
+ * begin in the middle of it, and lose or invent rows without an error.
+ *
  * @param query Gives the constant and the columns, in order.
  */
 export async function pullRows(
@@ -40,7 +44,7 @@ export async function pullRows(
 ): Promise<Pulled> {
   const file = join(local.directory, `${local.newName('pull')}.csv`)
   try {
-    const { bytes, rows } = connection.copyTo(`copy (${query}) to stdout (format csv)`)
+    const { bytes, rows } = connection.copyTo(`copy (${query}) to stdout (format text)`)
     const [sent] = await Promise.all([rows, pipeline(bytes, createWriteStream(file))])
     const table = local.newName('pulled')
     await readFile(local, table, file, columns)
@@ -66,7 +70,7 @@ async function readFile(
     await local.run(readSqlOf(table, file, columns, ''))
   } catch (error) {
     if (!(error instanceof Error) || !/max(imum)?[ _]line[ _]size/i.test(error.message)) throw error
-    const bytes = (await longestRecord(file)) + 1024
+    const bytes = (await longestLine(file)) + 1024
     // Without a buffer to match, the reader would ask for sixteen lines' room at once.
     await local.run(readSqlOf(table, file, columns, `, max_line_size = ${bytes}, buffer_size = ${2 * bytes}`))
   }
@@ -75,17 +79,39 @@ async function readFile(
 function readSqlOf(table: string, file: string, columns: readonly PulledColumn[], limits: string): string {
   const fields = [['lead', 'VARCHAR'], ...columns.map(({ id, readAs }) => [id, readAs])]
   const types = fields.map(([id, type]) => `'${id}': ${quoteLiteral(type ?? '')}`)
-  const values = columns.map(({ id, value }) => `${value} as ${id}`)
+  const values = columns.map((column) => `${valueOf(column)} as ${column.id}`)
   const flags = columns
     .filter(({ unheld }) => unheld !== null)
     .map(({ id, unheld }) => `${unheld} as unheld_${id}`)
   return `
     create or replace table ${table} as
     select ${[...values, ...flags].join(', ')}
-      from read_csv(${quoteLiteral(file)},
+      from read_csv(${quotePath(file)},
              columns = {${types.join(', ')}}, header = false, auto_detect = false, strict_mode = true,
-             delim = ',', quote = '"', escape = '"', new_line = '\\n', comment = '',
-             nullstr = '', allow_quoted_nulls = false${limits})`
+             delim = '\t', quote = '', escape = '', new_line = '\\n', comment = '', nullstr = '\\N',
+             compression = 'none', hive_partitioning = false${limits})`
+}
+
+/** A value as it was before COPY escaped it; only text can hold what is escaped. */
+function valueOf({ id, readAs, value }: PulledColumn): string {
+  return readAs === 'VARCHAR' && value === id ? unescapedSql(id) : value
+}
+
+/** What COPY's text format writes for characters that would end a field or a row. */
+const ESCAPES = [
+  ['b', 8],
+  ['f', 12],
+  ['n', 10],
+  ['r', 13],
+  ['t', 9],
+  ['v', 11],
+] as const
+
+/** Undoes COPY's escapes. An escaped backslash is taken out first, so that what follows it is not taken for an escape. */
+function unescapedSql(id: string): string {
+  const part = ESCAPES.reduce((sql, [letter, code]) => `replace(${sql}, '\\${letter}', chr(${code}))`, 'part')
+  const whole = `array_to_string(list_transform(string_split(${id}, '\\\\'), lambda part: ${part}), '\\')`
+  return `case when contains(${id}, '\\') then ${whole} else ${id} end`
 }
 
 /** Which columns hold something that the local type cannot; the flags are taken off the table. */
@@ -102,23 +128,21 @@ async function takeUnheld(
   return flagged.filter(({ id }) => found?.[id] === true).map(({ id }) => id)
 }
 
-const QUOTE = 0x22
 const NEWLINE = 0x0a
 
-/** Bytes of the longest record of a CSV file: a newline ends one unless the quotes before it are odd in number. */
-async function longestRecord(file: string): Promise<number> {
+/** Bytes of the longest line of a file. */
+async function longestLine(file: string): Promise<number> {
   let longest = 0
   let length = 0
-  let quoted = false
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {
-    for (const byte of chunk as Buffer) {
-      length++
-      if (byte === QUOTE) quoted = !quoted
-      else if (byte === NEWLINE && !quoted) {
-        longest = Math.max(longest, length)
-        length = 0
-      }
+    const bytes = chunk as Buffer
+    let begin = 0
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, begin)) {
+      longest = Math.max(longest, length + end + 1 - begin)
+      length = 0
+      begin = end + 1
     }
+    length += bytes.length - begin
   }
   return Math.max(longest, length)
 }

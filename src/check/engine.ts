@@ -1,0 +1,177 @@
+/** Reads the files of a repository, gathers what is known across them, and lets every rule speak. */
+import { createHash } from 'node:crypto'
+import { catalogueBuilder } from './catalogue.ts'
+import { countSigns, repositoryKind } from './context.ts'
+import { discover, readText } from './discover.ts'
+import type { CheckSettings, FileFacts, ProjectFacts, SqlDialect } from './facts.ts'
+import type { Finding, Report } from './finding.ts'
+import { type DbtProject, readDbtProjects } from './languages/dbt.ts'
+import { lineIndex } from './lines.ts'
+import { languageOf, readFileFacts } from './read-file.ts'
+import type { Rule } from './rule.ts'
+import { lexSql } from './sql/lexer.ts'
+import { splitStatements } from './sql/shape.ts'
+
+export interface EngineOptions {
+  readonly root: string
+  readonly paths: readonly string[]
+  readonly rules: readonly Rule[]
+  readonly settings: CheckSettings
+  readonly ignore: readonly RegExp[]
+  readonly dialects: readonly (readonly [RegExp, SqlDialect])[]
+  /** Text of a schema dump whose keys count before those of the repository. */
+  readonly schema?: string | undefined
+}
+
+export interface EngineResult {
+  readonly findings: readonly Finding[]
+  readonly files: number
+  /** Statements and syntax that no front end could read, by file. */
+  readonly notUnderstood: readonly { readonly path: string; readonly count: number }[]
+  /** Files that were not read at all, with the reason. */
+  readonly notRead: readonly { readonly path: string; readonly reason: string }[]
+  readonly texts: ReadonlyMap<string, string>
+  readonly comments: ReadonlyMap<string, FileFacts>
+  readonly facts: ReadonlyMap<string, FileFacts>
+  readonly project: ProjectFacts
+}
+
+export async function runEngine(options: EngineOptions): Promise<EngineResult> {
+  const { root } = options
+  const found = discover(root, options.paths, options.ignore)
+  const notRead = found.tooLarge.map((path) => ({ path, reason: 'larger than 2 MB' }))
+  const texts = new Map<string, string>()
+  const signs = { pipelines: 0, applications: 0 }
+  for (const path of found.all) {
+    if (languageOf(path) === undefined) {
+      countSigns(path, '', signs)
+      continue
+    }
+    const text = readText(root, path)
+    texts.set(path, text)
+    countSigns(path, text, signs)
+  }
+  const kind = repositoryKind(signs)
+  const dbt: readonly DbtProject[] = readDbtProjects(root, found.all)
+
+  const catalogue = catalogueBuilder()
+  const facts = new Map<string, FileFacts>()
+  for (const [path, text] of texts) {
+    const holdsDdl =
+      /\bcreate\s+(?:\w+\s+){0,3}table\b|\balter\s+table\b|\bcreate\s+unique\b|\bcreate\s+(?:or\s+replace\s+)?trigger\b/i.test(
+        text,
+      )
+    if (!found.selected.has(path) && !holdsDdl) continue
+    const dialect = options.dialects.find(([pattern]) => pattern.test(path))?.[1]
+    const file = await readFileFacts(path, text, { kind, dbt, dialect })
+    if (found.selected.has(path)) facts.set(path, file)
+    if (holdsDdl)
+      for (const use of file.sql) catalogue.add(use.statement, path, (offset) => use.mapped.at(offset))
+  }
+  if (options.schema !== undefined) {
+    for (const statement of splitStatements(lexSql(options.schema)))
+      catalogue.add(statement, '', (offset) => offset)
+  }
+  const project: ProjectFacts = {
+    kind,
+    dbt,
+    catalogue: catalogue.build(),
+    settings: options.settings,
+    overridden: overriddenParameters(facts),
+    emptied: emptiedTables(facts),
+    incrementalMacros: incrementalMacros(texts),
+  }
+
+  const findings: Finding[] = []
+  for (const [path, file] of facts) {
+    const reports = options.rules.flatMap((rule) =>
+      [...rule.check(file, project)].map((report) => ({ rule, report })),
+    )
+    findings.push(...locate(path, file.text, reports))
+  }
+  return {
+    findings,
+    files: facts.size,
+    notUnderstood: [...facts.values()]
+      .filter((file) => file.notUnderstood > 0)
+      .map((file) => ({ path: file.path, count: file.notUnderstood })),
+    notRead,
+    texts,
+    comments: facts,
+    facts,
+    project,
+  }
+}
+
+function locate(path: string, text: string, reports: readonly { rule: Rule; report: Report }[]): Finding[] {
+  if (reports.length === 0) return []
+  const lines = lineIndex(text)
+  const seen = new Map<string, number>()
+  return [...reports]
+    .sort(
+      (left, right) => left.report.start - right.report.start || left.rule.id.localeCompare(right.rule.id),
+    )
+    .filter(
+      ({ rule, report }, index, all) =>
+        index === 0 || all[index - 1]?.rule !== rule || all[index - 1]?.report.start !== report.start,
+    )
+    .map(({ rule, report }) => {
+      const normal = text.slice(report.start, report.end).replace(/\s+/g, ' ').trim().toLowerCase()
+      const basis = `${rule.id}\n${path}\n${normal}`
+      const ordinal = seen.get(basis) ?? 0
+      seen.set(basis, ordinal + 1)
+      return {
+        ...report,
+        rule: rule.id,
+        anomaly: rule.anomaly,
+        advice: report.advice ?? rule.advice,
+        path,
+        from: lines.position(report.start),
+        to: lines.position(Math.max(report.start, report.end)),
+        fingerprint: createHash('sha256').update(`${basis}\n${ordinal}`).digest('hex').slice(0, 20),
+      }
+    })
+}
+
+function emptiedTables(facts: ReadonlyMap<string, FileFacts>): Map<string, Set<string>> {
+  const emptied = new Map<string, Set<string>>()
+  for (const [path, file] of facts) {
+    for (const { statement } of file.sql) {
+      if (
+        !['delete', 'truncate', 'drop'].includes(statement.kind) ||
+        statement.target === undefined ||
+        statement.target.unknown
+      )
+        continue
+      const name = statement.target.parts.slice(-2).join('.')
+      emptied.set(name, (emptied.get(name) ?? new Set()).add(path))
+    }
+  }
+  return emptied
+}
+
+function incrementalMacros(texts: ReadonlyMap<string, string>): Set<string> {
+  const names = new Set<string>()
+  for (const [path, text] of texts) {
+    if (!path.endsWith('.sql') || !/is_incremental|\bthis\b/.test(text)) continue
+    for (const [, name, body] of text.matchAll(/\{%-?\s*macro\s+(\w+)\s*\(([\s\S]*?)\{%-?\s*endmacro/g)) {
+      if (name !== undefined && body !== undefined && /is_incremental|\{\{\s*this/.test(body)) names.add(name)
+    }
+  }
+  return names
+}
+
+/** `function/parameter` of which every call in the repository says its own value. */
+function overriddenParameters(facts: ReadonlyMap<string, FileFacts>): Set<string> {
+  const named = new Map<string, Set<string> | undefined>()
+  for (const file of facts.values()) {
+    for (const call of file.host?.calls ?? []) {
+      const keys = new Set(call.named.keys())
+      const before = named.get(call.name)
+      named.set(call.name, before === undefined ? keys : new Set([...before].filter((key) => keys.has(key))))
+    }
+  }
+  const overridden = new Set<string>()
+  for (const [name, keys] of named) for (const key of keys ?? []) overridden.add(`${name}/${key}`)
+  return overridden
+}

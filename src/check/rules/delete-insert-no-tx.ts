@@ -1,0 +1,287 @@
+import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
+import type { Fix, Report } from '../finding.ts'
+import type { HostCall, HostFacts } from '../languages/host.ts'
+import type { Rule } from '../rule.ts'
+import { callsIn, clearedBy, isTemporary, nameOf, together } from '../sequence.ts'
+import { commitOf } from '../transactions.ts'
+import { appendCalls } from './append-calls.ts'
+
+export const deleteInsertNoTx: Rule = {
+  id: 'delete-insert-no-tx',
+  title: 'Delete and insert in one transaction',
+  anomaly: 'gap',
+  tier: 1,
+  fix: 'auto',
+  problem:
+    'The rows are deleted and committed before the new ones are there. A crash in between leaves the slice empty until somebody runs the job again, and a reader in between sees it empty.',
+  advice:
+    'Put both between begin and commit, or replace the slice by one statement (overwrite of a partition, merge, swap).',
+  safeForms: [
+    {
+      for: 'PostgreSQL, MySQL, Snowflake',
+      code: "begin;\ndelete from orders_daily where day = '2025-02-03';\ninsert into orders_daily select * from stage_orders where day = '2025-02-03';\ncommit;",
+    },
+    {
+      for: 'Python',
+      code: 'with engine.begin() as conn:\n    conn.execute(delete_day)\n    conn.execute(insert_day)',
+    },
+    {
+      for: 'Spark, Hive',
+      code: "insert overwrite table orders_daily partition (day = '2025-02-03')\nselect order_no, amount from stage_orders where day = '2025-02-03';",
+    },
+  ],
+  prove: '`stet prove` cuts between the two statements and reads the table there (GAP); the rerun heals it.',
+  limits:
+    'Whether a runner or a caller opens a transaction around a file or a function is not seen; the confidence is then low.',
+  bad: [
+    {
+      why: 'two statements of a script, two commits',
+      path: 'etl/day.sql',
+      lines: [1],
+      code: "delete from orders_daily where day = '2025-02-03';\ninsert into orders_daily select * from stage_orders where day = '2025-02-03';\n",
+    },
+    {
+      why: 'a hook commits after each call',
+      path: 'dags/day.py',
+      lines: [4],
+      code: 'from airflow.hooks.postgres_hook import PostgresHook\ndef load(ds):\n    hook = PostgresHook("dwh")\n    hook.run(f"DELETE FROM orders_daily WHERE day = \'{ds}\'")\n    hook.run(f"INSERT INTO orders_daily SELECT * FROM stage WHERE day = \'{ds}\'")\n',
+    },
+    {
+      why: 'a commit in between',
+      path: 'jobs/day.py',
+      lines: [4],
+      code: 'import psycopg2\ndef load(conn, rows):\n    cur = conn.cursor()\n    cur.execute("delete from board where name = \'top\'")\n    conn.commit()\n    cur.execute("insert into board (name, data) values (\'top\', %s)", rows)\n    conn.commit()\n',
+    },
+    {
+      why: 'delete by one statement, append of a frame by another',
+      path: 'jobs/frame.py',
+      lines: [3],
+      code: 'import pandas as pd\ndef load(conn, df, source):\n    conn.execute("DELETE FROM events WHERE source = :s", s=source)\n    df.to_sql("events", conn, if_exists="append")\n',
+    },
+  ],
+  fine: [
+    {
+      why: 'between begin and commit',
+      path: 'etl/day.sql',
+      lines: [],
+      code: "begin;\ndelete from d where day = '2025-02-03';\ninsert into d select * from s where day = '2025-02-03';\ncommit;\n",
+    },
+    {
+      why: 'one commit behind both',
+      path: 'jobs/day.py',
+      lines: [],
+      code: 'import psycopg2\ndef load(conn, rows):\n    cur = conn.cursor()\n    cur.execute("DELETE FROM report")\n    for row in rows:\n        cur.execute("INSERT INTO report (a) VALUES (%s)", row)\n    conn.commit()\n',
+    },
+    {
+      why: 'the connection as a block is a transaction',
+      path: 'jobs/day.py',
+      lines: [],
+      code: 'import psycopg2\ndef load(conn, ds):\n    with conn, conn.cursor() as cur:\n        cur.execute("DELETE FROM d WHERE day = %s", (ds,))\n        cur.execute("INSERT INTO d SELECT * FROM s WHERE day = %s", (ds,))\n',
+    },
+    {
+      why: 'engine.begin() opens one',
+      path: 'jobs/day.py',
+      lines: [],
+      code: 'from sqlalchemy import text\nimport pandas as pd\ndef load(engine, ds):\n    with engine.begin() as conn:\n        conn.execute(text("DELETE FROM d WHERE day = :d"), {"d": ds})\n        conn.execute(text("INSERT INTO d SELECT * FROM s WHERE day = :d"), {"d": ds})\n',
+    },
+    {
+      why: 'a client between BEGIN and COMMIT',
+      path: 'jobs/day.ts',
+      lines: [],
+      code: 'export async function day(client: Client, d: string) {\n  await client.query("BEGIN");\n  await client.query("DELETE FROM m WHERE day = $1", [d]);\n  await client.query("INSERT INTO m SELECT * FROM s WHERE day = $1", [d]);\n  await client.query("COMMIT");\n}\n',
+    },
+    {
+      why: 'a transaction callback',
+      path: 'jobs/day.ts',
+      lines: [],
+      code: 'export const day = (d: string) => db.tx(async (t) => {\n  await t.none("DELETE FROM m WHERE day = $1", [d]);\n  await t.none("INSERT INTO m SELECT * FROM s WHERE day = $1", [d]);\n});\n',
+    },
+    {
+      why: 'a list is run in one transaction',
+      path: 'dags/day.py',
+      lines: [],
+      code: 'from airflow.hooks.postgres_hook import PostgresHook\ndef load(ds):\n    PostgresHook("dwh").run(["DELETE FROM d WHERE day = 1", "INSERT INTO d SELECT * FROM s WHERE day = 1"])\n',
+    },
+    {
+      why: 'a PL/pgSQL function is atomic',
+      path: 'etl/fn.sql',
+      lines: [],
+      code: 'create function load_day() returns void language plpgsql as $$\nbegin\n  delete from d;\n  insert into d select * from s;\nend $$;\n',
+    },
+    {
+      why: 'another table is deleted from',
+      path: 'etl/day.sql',
+      lines: [],
+      code: "delete from queue where day = '2025-02-03';\ninsert into d select * from s on conflict do nothing;\n",
+    },
+    {
+      why: 'a staging table is only for this run',
+      path: 'etl/day.sql',
+      lines: [],
+      code: 'truncate table stg_orders;\ninsert into stg_orders select * from raw_orders;\n',
+    },
+  ],
+  *check(file, project): Iterable<Report> {
+    if (file.language === 'dbt') return
+    const told = new Set<number>()
+    for (const use of file.sql) {
+      if (use.statement.kind !== 'insert' && use.statement.kind !== 'copy' && use.statement.kind !== 'load')
+        continue
+      if (use.statement.overwrite || isTemporary(file, use)) continue
+      if (['request', 'migration', 'test', 'seed'].includes(use.context)) continue
+      const cleared = clearedBy(file, use)
+      if (
+        cleared === undefined ||
+        (cleared.statement.kind !== 'delete' && cleared.statement.kind !== 'truncate')
+      )
+        continue
+      if (told.has(cleared.start) || isScratch(use, project)) continue
+      const relation = together(cleared, use)
+      if (relation === 'yes') continue
+      told.add(cleared.start)
+      yield report(file, cleared, use, relation)
+    }
+    if (file.host !== undefined) yield* beforeHostAppends(file, file.host, told)
+  },
+}
+
+/** Emptied work tables nobody reads between two statements. */
+function isScratch(use: SqlUse, project: ProjectFacts): boolean {
+  const last = use.statement.target?.parts.at(-1) ?? ''
+  return (
+    /(?:^|_)(?:stg|stage|staging|tmp|temp|work|scratch)(?:_|$)|^#/.test(last) ||
+    project.settings.stagingTables.some((pattern) => pattern.test(last))
+  )
+}
+
+function report(file: FileFacts, cleared: SqlUse, use: SqlUse, relation: 'no' | 'unknown'): Report {
+  const swallowed =
+    relation === 'no' &&
+    file.host !== undefined &&
+    use.call !== undefined &&
+    insertFailureIsSwallowed(file.host, use.call)
+  const sure = relation === 'no' && cleared.origin !== 'file'
+  const fix = wrap(file, cleared, use)
+  return {
+    start: cleared.start,
+    end: cleared.end,
+    message: swallowed
+      ? `Rows of ${nameOf(use.statement.target)} are deleted and committed, and a failure of the insert is only printed: the table stays empty and the run turns green`
+      : `Rows of ${nameOf(use.statement.target)} are deleted in another transaction than they are inserted in: a crash in between leaves them missing`,
+    class: swallowed ? 'unsafe' : 'window',
+    severity: swallowed ? 'error' : 'warning',
+    confidence:
+      swallowed || sure ? 'high' : relation === 'unknown' && cleared.origin !== 'file' ? 'low' : 'medium',
+    ...(fix === undefined ? {} : { fix }),
+  }
+}
+
+/** `except: print(error)` around the insert. */
+function insertFailureIsSwallowed(host: HostFacts, call: HostCall): boolean {
+  return host.catches.some(
+    (one) =>
+      one.body.start <= call.start &&
+      call.end <= one.body.end &&
+      !/\braise\b|\bthrow\b|sys\.exit|process\.exit|reject\(|exit\(/.test(host.source(one.handler)),
+  )
+}
+
+/** In a plain SQL file the two are wrapped, if nothing but they themselves stands in between. */
+function wrap(file: FileFacts, cleared: SqlUse, use: SqlUse): Fix | undefined {
+  if (file.language !== 'sql' || cleared.origin !== 'file' || use.origin !== 'file') return undefined
+  if (!['postgres', 'sqlite', 'duckdb', 'redshift', 'snowflake', 'unknown'].includes(file.dialect))
+    return undefined
+  const first = file.sql.indexOf(cleared)
+  const last = file.sql.indexOf(use)
+  if (
+    file.sql
+      .slice(first, last + 1)
+      .some(
+        (one) => !['delete', 'insert', 'truncate', 'select', 'update', 'copy'].includes(one.statement.kind),
+      )
+  )
+    return undefined
+  if (file.sql.some((one) => ['begin', 'commit', 'meta'].includes(one.statement.kind))) return undefined
+  const semicolon = file.text.indexOf(';', use.end - 1)
+  if (semicolon < 0 || file.text.slice(use.end, semicolon).trim() !== '') return undefined
+  return {
+    title: 'Wrap both in one transaction',
+    safe: true,
+    edits: [
+      { start: cleared.start, end: cleared.start, text: 'begin;\n' },
+      { start: semicolon + 1, end: semicolon + 1, text: '\ncommit;' },
+    ],
+  }
+}
+
+/** A `DELETE` and then a bulk append of the host language, or a statement that is only known by its variable. */
+function* beforeHostAppends(file: FileFacts, host: HostFacts, told: ReadonlySet<number>): Iterable<Report> {
+  for (const cleared of file.sql) {
+    if (
+      (cleared.statement.kind !== 'delete' && cleared.statement.kind !== 'truncate') ||
+      told.has(cleared.start)
+    )
+      continue
+    if (['request', 'migration', 'test', 'seed'].includes(cleared.context) || cleared.fn === undefined)
+      continue
+    const append = appendCalls(host).find(
+      (one) =>
+        one.call.fn === cleared.fn && one.call.start > cleared.start && meansTarget(one.target, cleared),
+    )
+    if (append !== undefined) {
+      const commit = commitOf(append.call, host)
+      if (commit.transaction !== undefined && commit.transaction === cleared.transaction) continue
+      const far =
+        append.call.start - cleared.start > 2000 ||
+        host.text.slice(cleared.start, append.start).split('\n').length > 9
+      yield {
+        start: far ? append.start : cleared.start,
+        end: far ? append.end : cleared.end,
+        message: `Rows of ${nameOf(cleared.statement.target)} are deleted by one statement and appended by another job: a crash in between leaves them missing`,
+        class: 'window',
+        severity: 'warning',
+        confidence: cleared.commitsAlone ? 'high' : 'low',
+      }
+      continue
+    }
+    if (!cleared.commitsAlone || cleared.call === undefined) continue
+    const { call } = cleared
+    const next = callsIn(host, cleared.fn).find(
+      (one) =>
+        one.start > call.end &&
+        one.receiver === call.receiver &&
+        one.name === call.name &&
+        !holdsText(host, one),
+    )
+    const inserts = file.sql.some(
+      (one) => one.fn === cleared.fn && one.order > cleared.order && one.statement.kind === 'insert',
+    )
+    if (next === undefined || inserts || !/run|execute|query/.test(call.name)) continue
+    yield {
+      start: cleared.start,
+      end: cleared.end,
+      message: `Rows of ${nameOf(cleared.statement.target)} are deleted and committed before the statement that loads them anew runs: a crash in between leaves them missing`,
+      class: 'window',
+      severity: 'warning',
+      confidence: 'medium',
+    }
+  }
+}
+
+function holdsText(host: HostFacts, call: HostCall): boolean {
+  const first = call.args[0]
+  return first !== undefined && host.textOf(first) !== undefined
+}
+
+function meansTarget(target: string | undefined, cleared: SqlUse): boolean {
+  const name = cleared.statement.target
+  if (target === undefined || name === undefined) return true
+  const last = (name.parts.at(-1) ?? '').replace(/[{}]/g, '')
+  const other =
+    target
+      .toLowerCase()
+      .replace(/[{}⟦⟧'"\s]/g, '')
+      .split('.')
+      .at(-1) ?? ''
+  return last === other || target.includes('⟦') || name.text.includes('{')
+}

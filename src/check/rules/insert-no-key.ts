@@ -1,0 +1,254 @@
+import { isRerun } from '../context.ts'
+import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
+import type { Confidence, Report, Severity } from '../finding.ts'
+import type { Rule } from '../rule.ts'
+import {
+  checkedBefore,
+  claimed,
+  clearedBy,
+  clearedElsewhere,
+  duplicateIsCaught,
+  isLogTable,
+  isStagingTable,
+  isTemporary,
+  leavesOutExisting,
+  nameOf,
+} from '../sequence.ts'
+import { hasWords } from '../sql/tokens.ts'
+
+/**
+ * A plain insert that a second run repeats, with how sure that is; undefined if something makes it safe. Shared with
+ * `sequence-key`, which speaks of the table where this speaks of the statement.
+ */
+export function repeatedInsert(
+  use: SqlUse,
+  file: FileFacts,
+  project: ProjectFacts,
+): { severity: Severity; confidence: Confidence; generatedKey: boolean } | undefined {
+  const { statement } = use
+  if (statement.kind !== 'insert' || statement.overwrite || statement.target === undefined) return undefined
+  if (use.context === 'request' || use.context === 'migration' || use.context === 'test') return undefined
+  if (file.dialect === 'cassandra' || isTemporary(file, use)) return undefined
+  // A streaming job of Flink is one statement that never ends; its sink decides about keys.
+  if (/\bpyflink\b|'connector'\s*=/.test(file.text)) return undefined
+  const table = project.catalogue.find(statement.target, file.path)
+  if (table?.upsertStore || table?.temporary) return undefined
+  const realKey = table?.keys.some((key) => !key.generated && !key.partial) ?? false
+  const generatedKey = table !== undefined && !realKey && table.keys.some((key) => key.generated)
+  const knownWithoutKey = table !== undefined && !table.fromQuery && !realKey
+  if (statement.conflict !== undefined) {
+    // A conflict clause without columns rests on whatever keys there are: with generated ones alone it never fires.
+    const never =
+      knownWithoutKey &&
+      generatedKey &&
+      statement.conflict.columns === undefined &&
+      !statement.conflict.constraint
+    const generatedIsGiven =
+      table?.columns.some((column) => column.generated && statement.columns?.includes(column.name)) ?? false
+    return never && !generatedIsGiven && statement.columns !== undefined
+      ? { severity: 'error', confidence: 'high', generatedKey }
+      : undefined
+  }
+  if (realKey) return undefined
+  if (leavesOutExisting(statement.query, statement.target)) return undefined
+  // `with moved as (delete ... returning *) insert ...` moves rows in one statement.
+  if (hasWords(statement.tokens, 'returning') && hasWords(statement.tokens, 'delete', 'from'))
+    return undefined
+  if (clearedBy(file, use) !== undefined || claimed(file, use)) return undefined
+  if (checkedBefore(file, use) || duplicateIsCaught(file.host, use.call?.node)) return undefined
+  // A text that is never seen to be run may be anything from an example to the base of another text.
+  if (use.origin === 'text' && use.call === undefined && use.text?.variable === undefined)
+    return { severity: 'warning', confidence: 'low', generatedKey }
+  if (statement.rows === 'unknown' && use.origin !== 'file')
+    return { severity: 'warning', confidence: 'low', generatedKey }
+  const constant =
+    statement.rows === 'values' &&
+    !statement.query.some(
+      (token) => token.kind === 'hole' || (token.kind === 'word' && token.value === 'select'),
+    )
+  // Where another file or function makes room for it, the order of the two is not seen; of eight such places that were
+  // read, eight ran behind it.
+  const emptiedBy = project.emptied.get(statement.target.parts.slice(-2).join('.'))
+  const byOtherFile = use.origin === 'file' && [...(emptiedBy ?? [])].some((path) => path !== file.path)
+  if (byOtherFile || clearedElsewhere(file, use)) return { severity: 'info', confidence: 'low', generatedKey }
+  if (isLogTable(statement.target, project) || use.context === 'seed')
+    return { severity: 'info', confidence: 'low', generatedKey }
+  if (!isRerun(use.context))
+    return { severity: statement.rows === 'select' ? 'warning' : 'info', confidence: 'low', generatedKey }
+  if (use.origin === 'routine') return { severity: 'warning', confidence: 'low', generatedKey }
+  if (isStagingTable(statement.target, project))
+    return { severity: 'warning', confidence: 'low', generatedKey }
+  // Constant rows of a script are set-up that somebody runs by hand.
+  if (constant && use.origin === 'file') return { severity: 'warning', confidence: 'low', generatedKey }
+  if (knownWithoutKey) return { severity: 'error', confidence: 'high', generatedKey }
+  return { severity: 'error', confidence: statement.target.unknown ? 'low' : 'medium', generatedKey }
+}
+
+export const insertNoKey: Rule = {
+  id: 'insert-no-key',
+  title: 'Give an insert a key to meet its own rows by',
+  anomaly: 'doubled',
+  tier: 1,
+  fix: 'suggestion',
+  problem:
+    'The statement only ever adds rows. When the task is retried, or a day is loaded again, the rows of the first run are still there and come a second time.',
+  advice:
+    'Insert with on conflict or merge on the natural key, or delete the same slice first in the same transaction.',
+  safeForms: [
+    {
+      for: 'PostgreSQL, DuckDB, SQLite',
+      code: 'insert into orders (order_no, amount)\nselect order_no, amount from stage_orders\non conflict (order_no) do nothing;',
+    },
+    {
+      for: 'BigQuery, Snowflake, Spark',
+      code: 'merge into orders as t\nusing (select distinct order_no, amount from stage_orders) as s\n   on t.order_no = s.order_no\n when not matched then insert (order_no, amount) values (s.order_no, s.amount);',
+    },
+    {
+      for: 'any, by slice',
+      code: "begin;\ndelete from orders_daily where day = '2025-02-03';\ninsert into orders_daily select * from stage_orders where day = '2025-02-03';\ncommit;",
+    },
+  ],
+  prove:
+    '`stet prove` runs the job twice and once more after each cut; the table then holds the rows twice (DOUBLED).',
+  limits:
+    'Keys are known only from DDL in the repository, `--schema`, or dbt properties. Where the table is not found there, the confidence is medium.',
+  bad: [
+    {
+      why: 'the day is added again by each run',
+      path: 'etl/load.sql',
+      lines: [1],
+      code: 'insert into orders_daily (day, shop, amount)\nselect day, shop, amount from stage_orders;\n',
+    },
+    {
+      why: 'the only key is generated, so no row is ever met again',
+      path: 'etl/load_plays.py',
+      lines: [4],
+      beside: {
+        'etl/schema.sql': 'create table plays (play_id serial primary key, song_id text, at timestamp);',
+      },
+      code: 'import psycopg2\n\ndef load(cur, rows):\n    cur.executemany("INSERT INTO plays (song_id, at) VALUES (%s, %s)", rows)\n',
+    },
+    {
+      why: 'on conflict do nothing can never fire on a generated key',
+      path: 'etl/log.sql',
+      lines: [1],
+      beside: { 'etl/schema.sql': 'create table load_mark (id bigserial primary key, what text);' },
+      code: "insert into load_mark (what) values ('loaded') on conflict do nothing;\n",
+    },
+    {
+      why: 'an insert ... select in a scheduled handler',
+      path: 'src/handlers/daily.js',
+      lines: [4],
+      code: 'module.exports.handler = async () => {\n  const conn = await connect();\n  await conn.query(`\n    INSERT INTO median_daily (day, v)\n    SELECT day, avg(v) FROM raw GROUP BY day`);\n};\n',
+    },
+  ],
+  fine: [
+    {
+      why: 'a conflict clause on the natural key',
+      path: 'etl/load.sql',
+      lines: [],
+      code: 'insert into song (song_id, title) values (%s, %s) on conflict (song_id) do nothing;\n',
+    },
+    {
+      why: 'the same slice is deleted before it',
+      path: 'etl/load.sql',
+      lines: [],
+      code: "begin;\ndelete from orders_daily\n where day = '2025-02-03';\ninsert into orders_daily select * from stage_orders where day = '2025-02-03';\ncommit;\n",
+    },
+    {
+      why: 'made anew by the same text',
+      path: 'jobs/status.py',
+      lines: [],
+      code: 'import psycopg2\ndef f(cur):\n    cur.execute("""DROP TABLE IF EXISTS s;\n        CREATE TABLE s (m TEXT);\n        INSERT INTO s SELECT m FROM r;""")\n',
+    },
+    {
+      why: 'asked for before, in Transact-SQL',
+      path: 'etl/t.sql',
+      lines: [],
+      code: 'IF NOT EXISTS (SELECT 1 FROM dbo.x WHERE id = 1)\nBEGIN\n  INSERT INTO dbo.x (id) VALUES (1);\nEND\n',
+    },
+    {
+      why: 'an anti-join on the target',
+      path: 'etl/load.sql',
+      lines: [],
+      code: 'insert into t (id, v)\nselect s.id, s.v from s\nwhere not exists (select 1 from t where t.id = s.id);\n',
+    },
+    {
+      why: 'a left join that keeps what is missing',
+      path: 'etl/load.sql',
+      lines: [],
+      code: 'insert into t (id, v)\nselect s.id, s.v from s left join t on t.id = s.id where t.id is null;\n',
+    },
+    {
+      why: 'a temporary table',
+      path: 'etl/load.sql',
+      lines: [],
+      code: 'create temp table pick (id int);\ninsert into pick select id from s;\n',
+    },
+    {
+      why: 'Cassandra inserts are upserts',
+      path: 'etl/load.cql',
+      lines: [],
+      code: 'create keyspace k;\ninsert into k.t (id, v) values (1, 2);\n',
+    },
+    {
+      why: 'the partition is replaced',
+      path: 'etl/load.hql',
+      lines: [],
+      code: "insert overwrite table t\npartition (day='2025-02-03')\nselect * from s;\n",
+    },
+    {
+      why: 'rows are claimed by a mark set in the same transaction',
+      path: 'dags/people.py',
+      lines: [],
+      code: 'def people(conn):\n    cur = conn.cursor()\n    cur.execute("SELECT id, name FROM planter WHERE person_id IS NULL")\n    for row in cur.fetchall():\n        cur.execute("INSERT INTO person (name) VALUES (%s) RETURNING id", (row[1],))\n        cur.execute("UPDATE planter SET person_id = %s WHERE id = %s", (1, row[0]))\n    conn.commit()\n',
+    },
+    {
+      why: 'a request handler does what the user asked for',
+      path: 'src/api.ts',
+      lines: [],
+      code: 'import express from "express";\nexport const add = async (req, res) => {\n  await db.query("INSERT INTO note (body) VALUES ($1)", [req.body.note]);\n};\n',
+    },
+    {
+      why: 'a migration runs once',
+      path: 'db/migrations/20250101_colours.sql',
+      lines: [],
+      code: 'insert into colour select name from old_colour;\n',
+    },
+    {
+      why: 'the table has a natural key: a second run fails instead',
+      path: 'etl/load.sql',
+      lines: [],
+      beside: { 'etl/schema.sql': 'create table shop (shop_no text primary key, name text);' },
+      code: 'insert into shop select shop_no, name from stage_shop;\n',
+    },
+    {
+      why: 'inserted only when a query did not find it',
+      path: 'jobs/add.py',
+      lines: [],
+      code: 'import psycopg2\ndef add(cur, no):\n    cur.execute("SELECT 1 FROM shop WHERE no = %s", (no,))\n    if cur.fetchone() is None:\n        cur.execute("INSERT INTO shop (no) VALUES (%s)", (no,))\n',
+    },
+  ],
+  *check(file, project): Iterable<Report> {
+    if (file.language === 'dbt') return
+    for (const use of file.sql) {
+      const found = repeatedInsert(use, file, project)
+      if (found === undefined) continue
+      const { statement } = use
+      const why =
+        statement.conflict !== undefined
+          ? 'its only key is generated, so the conflict clause never fires'
+          : found.generatedKey
+            ? 'its only key is generated'
+            : 'it has no key to meet them by'
+      yield {
+        start: use.start,
+        end: use.end,
+        message: `A second run adds the same rows to ${nameOf(statement.target)} again: ${why}`,
+        class: found.severity === 'info' ? 'info' : 'unsafe',
+        severity: found.severity,
+        confidence: found.confidence,
+      }
+    }
+  },
+}

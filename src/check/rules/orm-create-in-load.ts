@@ -1,0 +1,160 @@
+import type { FileFacts } from '../facts.ts'
+import type { Report } from '../finding.ts'
+import type { HostCall, HostFacts } from '../languages/host.ts'
+import { ancestor } from '../languages/tree.ts'
+import type { Rule } from '../rule.ts'
+import { clearedBy, duplicateIsCaught } from '../sequence.ts'
+
+export const ormCreateInLoad: Rule = {
+  id: 'orm-create-in-load',
+  title: 'Upsert the rows of a load',
+  anomaly: 'doubled',
+  tier: 2,
+  fix: 'suggestion',
+  problem:
+    'The rows of a batch are created without asking whether they are there. Delivered a second time, they are created a second time.',
+  advice: 'Use the upsert of the library: on conflict, skipDuplicates, ignore_conflicts, update_conflicts.',
+  safeForms: [
+    {
+      for: 'pg-promise',
+      code: "const query = pgp.helpers.insert(rows, columns) + ' on conflict (pool, day) do update set ' + columns.assignColumns({ from: 'excluded', skip: ['pool', 'day'] })",
+    },
+    {
+      for: 'Django',
+      code: 'Order.objects.bulk_create(rows, update_conflicts=True, unique_fields=["order_no"], update_fields=["amount"])',
+    },
+    { for: 'Prisma', code: 'await prisma.order.createMany({ data: rows, skipDuplicates: true })' },
+  ],
+  prove: '`stet prove` delivers the batch twice (DOUBLED).',
+  limits: 'Keys of the model are not read from the ORM; calls in request handlers are left out.',
+  bad: [
+    {
+      why: 'a generated insert without on conflict',
+      path: 'src/queries/lsd.js',
+      lines: [4],
+      code: 'const { pgp, connect } = require("../utils/db");\nconst insertLsd = async (payload) => {\n  const cs = new pgp.helpers.ColumnSet(["a"], { table: "lsd" });\n  const query = pgp.helpers.insert(payload, cs);\n  return (await connect()).result(query);\n};\n',
+    },
+    {
+      why: 'bulk_create in a task',
+      path: 'tasks/load.py',
+      lines: [4],
+      code: 'from celery import shared_task\n@shared_task\ndef load(rows):\n    Order.objects.bulk_create([Order(**r) for r in rows])\n',
+    },
+    {
+      why: 'the delete is of another model',
+      path: 'jobs/w.ts',
+      lines: [5],
+      code: 'import { Worker } from "bullmq";\nnew Worker("q", async (job) => {\n  await prisma.order.deleteMany({ where: { day: job.data.day } });\n  await prisma.order.createMany({ data: job.data.rows });\n  await prisma.event.createMany({ data: job.data.events });\n});\n',
+    },
+  ],
+  fine: [
+    {
+      why: 'on conflict is added',
+      path: 'src/queries/a.js',
+      lines: [],
+      code: 'const { pgp } = require("../db");\nconst up = (rows, cs) => pgp.helpers.insert(rows, cs) + " ON CONFLICT(adapter) DO UPDATE SET x = 1";\n',
+    },
+    {
+      why: 'conflicts are ignored',
+      path: 'tasks/load.py',
+      lines: [],
+      code: 'from celery import shared_task\n@shared_task\ndef load(rows):\n    Order.objects.bulk_create(rows, ignore_conflicts=True)\n',
+    },
+    {
+      why: 'duplicates are skipped',
+      path: 'jobs/load.ts',
+      lines: [],
+      code: 'export const f = (rows: any[]) => prisma.order.createMany({ data: rows, skipDuplicates: true });\n',
+    },
+    {
+      why: 'a request handler',
+      path: 'src/api/add.ts',
+      lines: [],
+      code: 'import express from "express";\nexport const add = (req, res) => prisma.order.createMany({ data: req.body });\n',
+    },
+    {
+      why: 'on conflict is added later',
+      path: 'jobs/a.js',
+      lines: [],
+      code: 'const { pgp } = require("../db");\nfunction f(rows, cs) {\n  let query = pgp.helpers.insert(rows, cs);\n  query += " ON CONFLICT DO NOTHING";\n  return query;\n}\n',
+    },
+    {
+      why: 'the slice is deleted before',
+      path: 'tasks/load.py',
+      lines: [],
+      code: 'from celery import shared_task\n@shared_task\ndef load(rows, day):\n    Order.objects.filter(day=day).delete()\n    Order.objects.bulk_create(rows)\n',
+    },
+  ],
+  *check(file): Iterable<Report> {
+    const { host } = file
+    if (
+      host === undefined ||
+      file.context === 'test' ||
+      file.context === 'migration' ||
+      file.context === 'seed'
+    )
+      return
+    for (const call of host.calls) {
+      const found = createsRows(call, host)
+      if (found === undefined || duplicateIsCaught(host, call.node)) continue
+      const context = file.contextOf(call.fn)
+      if (context === 'request' && found !== 'helper') continue
+      const inFunction = host.text.slice(call.fn?.node.start ?? 0, call.fn?.node.end ?? host.text.length)
+      if (
+        /on\s+conflict|on\s+duplicate/i.test(found === 'helper' ? inFunction : host.source(call.node)) ||
+        emptiedBefore(call, host, file)
+      )
+        continue
+      const remade = /__table__\.drop\(|drop_all\(|\.delete\(\)|deleteMany\(/.test(host.text)
+      const loud = found === 'helper' ? context !== 'request' : context === 'task' && !remade
+      yield {
+        start: call.start,
+        end: call.end,
+        message:
+          'The rows of the batch are created without a look at what is there: delivered twice, they are created twice',
+        class: loud ? 'unsafe' : 'info',
+        severity: loud ? 'warning' : 'info',
+        confidence: 'low',
+      }
+    }
+  },
+}
+
+function createsRows(call: HostCall, host: HostFacts): 'helper' | 'orm' | undefined {
+  const has = (...names: string[]): boolean => names.some((name) => call.named.has(name))
+  if (/(?:^|\.)helpers\.insert$/.test(call.callee)) return 'helper'
+  if (call.name === 'bulk_create') return has('ignore_conflicts', 'update_conflicts') ? undefined : 'orm'
+  if (call.name === 'createMany' && host.language === 'typescript')
+    return has('skipDuplicates') ? undefined : 'orm'
+  if (call.name === 'bulkCreate') return has('updateOnDuplicate', 'ignoreDuplicates') ? undefined : 'orm'
+  if (call.name === 'bulk_insert_mappings' || call.name === 'bulk_save_objects' || call.name === 'add_all')
+    return 'orm'
+  return undefined
+}
+
+function emptiedBefore(call: HostCall, host: HostFacts, file: FileFacts): boolean {
+  const before = host.text.slice(call.fn?.node.start ?? 0, call.start)
+  // `Order.objects` and `prisma.order` name the model; a session does not, so any delete counts there.
+  const model = /^(?:session|self\.session|db\.session|helpers|pgp\.helpers)$/.test(call.receiver)
+    ? ''
+    : call.receiver.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  if (
+    new RegExp(
+      `${model}[^;]{0,120}?\\.(?:delete|deleteMany|destroy|truncate|delete_many|drop_collection)\\s*\\(`,
+    ).test(before)
+  )
+    return true
+  if (
+    ancestor(call.node, 'if_statement') !== undefined &&
+    /exists\(|\.first\(\)|findFirst|findUnique|not in|!existing/i.test(before)
+  )
+    return true
+  return file.sql.some(
+    (use) =>
+      use.fn === call.fn &&
+      use.start < call.start &&
+      (use.statement.kind === 'delete' ||
+        use.statement.kind === 'truncate' ||
+        clearedBy(file, use) !== undefined),
+  )
+}

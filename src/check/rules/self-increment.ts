@@ -1,0 +1,296 @@
+import { isRerun } from '../context.ts'
+import type { FileFacts, SqlUse } from '../facts.ts'
+import type { Report } from '../finding.ts'
+import type { Rule } from '../rule.ts'
+import { claimed, clearedBy, earlierIn, nameOf } from '../sequence.ts'
+import { sameTable } from '../sql/shape.ts'
+import type { Assignment } from '../sql/statement.ts'
+import { isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
+
+/** Columns that are meant to move with every attempt. */
+const COUNTS_ATTEMPTS =
+  /attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|views?|hits?|clicks?|visits?|lock|nonce|generation|epoch|counter_id|run_count|current_value|last_id/
+const IDEMPOTENT = new Set([
+  'greatest',
+  'least',
+  'max',
+  'min',
+  'coalesce',
+  'ifnull',
+  'nvl',
+  'nullif',
+  'case',
+  'trim',
+  'lower',
+  'upper',
+  'round',
+  'array_union',
+  'array_distinct',
+])
+const GROWS = new Set([
+  'array_append',
+  'array_cat',
+  'concat',
+  'jsonb_insert',
+  'array_concat',
+  'list_append',
+  'string_agg',
+  'json_array_append',
+  'concat_ws',
+  'dateadd',
+  'date_add',
+])
+
+/** Whether the value moves away from the column's own value each time: `n + 1`, `a || b`, `array_append(a, b)`. */
+export function growsFromItself({ column, value }: Assignment): boolean {
+  const index = value.findIndex(
+    (token, at) =>
+      (token.kind === 'word' || token.kind === 'quoted') &&
+      token.value.toLowerCase() === column &&
+      !isSymbol(value, at + 1, '(') &&
+      !isSymbol(value, at + 1, '.') &&
+      !comesFromSource(value, at),
+  )
+  if (index < 0) return false
+  const first = tokenAt(value, 0)
+  if (first.kind === 'word' && isSymbol(value, 1, '(')) {
+    if (GROWS.has(first.value)) return true
+    if (IDEMPOTENT.has(first.value) && !operatorNear(value)) return false
+  }
+  if (value.some((token) => token.kind === 'word' && ['greatest', 'least', 'case'].includes(token.value)))
+    return false
+  return operatorNear(value)
+}
+
+function operatorNear(value: Tokens): boolean {
+  return value.some((token, index) => {
+    if (index === 0 || token.kind !== 'symbol' || !['+', '-', '*', '||', '+='].includes(token.value))
+      return false
+    const next = tokenAt(value, index + 1)
+    if (isWord(value, index - 1, 'interval') || (next.kind === 'symbol' && next.value !== '(')) return false
+    // `data - 'key'` and `data || '{"a": 1}'` of jsonb do the same the second time.
+    if (token.value === '-' && next.kind === 'string') return false
+    return !(
+      token.value === '||' &&
+      (next.value.trimStart().startsWith('{') ||
+        isWord(value, index + 1, 'jsonb_build_object', 'hstore', 'to_jsonb'))
+    )
+  })
+}
+
+/** `excluded.n` and `s.n` of a merge are the new row, not the old one. */
+function comesFromSource(value: Tokens, at: number): boolean {
+  if (!isSymbol(value, at - 1, '.')) return false
+  return /^(?:excluded|new|values|src|source|s|stg|stage|staging|updates|u|b|delta|incoming|tmp)$/.test(
+    tokenAt(value, at - 2).value,
+  )
+}
+
+function assignmentsOf(use: SqlUse): readonly Assignment[] {
+  const { statement } = use
+  if (statement.kind === 'update') return statement.set
+  if (statement.conflict?.action === 'update') return statement.conflict.set
+  return statement.merge?.branches.flatMap((branch) => (branch.matched ? branch.set : [])) ?? []
+}
+
+/** `set n = n + 1, last_batch = 7 where last_batch < 7`: the condition closes behind itself. */
+function closesBehindItself(use: SqlUse): boolean {
+  const { where, set } = use.statement
+  const condition =
+    where ??
+    use.statement.conflict?.where ??
+    use.statement.merge?.branches.flatMap((branch) => [...branch.condition]) ??
+    []
+  return set.concat(use.statement.conflict?.set ?? []).some(({ column, value }) => {
+    if (value.some((token) => token.value === column)) return false
+    return condition.some((token, index) => {
+      if (token.value.toLowerCase() !== column) return false
+      return (
+        isWord(condition, index + 1, 'is') ||
+        isWord(condition, index - 1, 'not') ||
+        ['<', '<>', '!=', '>', '='].includes(tokenAt(condition, index + 1).value)
+      )
+    })
+  })
+}
+
+export const selfIncrement: Rule = {
+  id: 'self-increment',
+  title: 'Compute a total anew instead of adding to it',
+  anomaly: 'doubled',
+  tier: 1,
+  fix: 'advice',
+  problem:
+    'The new value starts from the old one, so each run moves it on. A retry after a lost answer, or a second run of one day, counts the same rows twice.',
+  advice:
+    'Compute the value from the source rows, or note the applied batch in the same transaction and skip it the next time.',
+  safeForms: [
+    {
+      for: 'any',
+      code: 'update account as a\n   set balance = t.balance\n  from (select account_no, sum(amount) as balance from movement group by account_no) as t\n where t.account_no = a.account_no;',
+    },
+    {
+      for: 'any, with a mark',
+      code: 'update account\n   set balance = balance + 5,\n       last_batch = 17\n where account_no = 3\n   and last_batch < 17;',
+    },
+  ],
+  prove:
+    '`stet prove` runs the job twice and compares the column (DOUBLED); `stet check --witness` shows it on three rows.',
+  limits: 'Whether a guard exists in another function or a trigger is not seen.',
+  bad: [
+    {
+      why: 'a total that is added to',
+      path: 'etl/totals.sql',
+      lines: [1],
+      code: 'update account set balance = balance + m.amount from movement m where m.account_no = account.account_no;\n',
+    },
+    {
+      why: 'an upsert that adds',
+      path: 'etl/totals.sql',
+      lines: [1],
+      code: 'insert into total (k, n) values (%s, %s)\non conflict (k) do update set n = total.n + excluded.n;\n',
+    },
+    {
+      why: 'a merge that adds',
+      path: 'etl/totals.sql',
+      lines: [1],
+      code: 'merge into total t using (select k, sum(n) as n from s group by k) s on t.k = s.k\nwhen matched then update set t.n = t.n + s.n\nwhen not matched then insert (k, n) values (s.k, s.n);\n',
+    },
+    {
+      why: 'in the SQL of a job',
+      path: 'jobs/count.py',
+      lines: [3],
+      code: 'import psycopg2\ndef count(cur, n):\n    cur.execute("UPDATE stats SET total = total + %s WHERE id = 1", (n,))\n',
+    },
+  ],
+  fine: [
+    { why: 'a script variable', path: 'etl/loop.sql', lines: [], code: 'set i = i + 1;\n' },
+    {
+      why: 'greatest is the same the second time',
+      path: 'etl/totals.sql',
+      lines: [],
+      code: 'update t set seen = greatest(seen, 5), v = coalesce(v, 0);\n',
+    },
+    {
+      why: 'an attempt counter',
+      path: 'jobs/retry.sql',
+      lines: [],
+      code: 'update job set attempts = attempts + 1 where id = 3;\n',
+    },
+    {
+      why: 'a condition that closes behind itself',
+      path: 'etl/totals.sql',
+      lines: [],
+      code: 'update account set balance = balance + 5, last_batch = 17 where no = 3 and last_batch < 17;\n',
+    },
+    {
+      why: 'the new row, not the old one',
+      path: 'etl/totals.sql',
+      lines: [],
+      code: 'insert into t (k, n) values (1, 2) on conflict (k) do update set n = excluded.n + 0;\n',
+    },
+    {
+      why: 'a request handler',
+      path: 'src/api/like.ts',
+      lines: [],
+      code: 'import express from "express";\nexport const like = (req, res) => db.query("UPDATE post SET score = score + 1 WHERE id = $1", [req.params.id]);\n',
+    },
+    {
+      why: 'the same script sets it anew before',
+      path: 'etl/totals.sql',
+      lines: [],
+      code: 'update area set load = t.load from t where t.id = area.id;\nupdate area set load = load + u.load from u where u.id = area.id;\n',
+    },
+    {
+      why: 'a key taken out of a document',
+      path: 'etl/doc.sql',
+      lines: [],
+      code: "update doc set data = data - 'old_key';\nupdate doc set data = data || '{\"seen\": true}';\n",
+    },
+    {
+      why: 'applied with a claim in the same transaction',
+      path: 'jobs/apply.py',
+      lines: [],
+      code: 'import psycopg2\ndef apply(conn):\n    cur = conn.cursor()\n    cur.execute("SELECT id, amount FROM movement WHERE applied = false")\n    for row in cur.fetchall():\n        cur.execute("UPDATE account SET balance = balance + %s", (row[1],))\n        cur.execute("UPDATE movement SET applied = true WHERE id = %s", (row[0],))\n    conn.commit()\n',
+    },
+  ],
+  *check(file): Iterable<Report> {
+    for (const use of file.sql) {
+      if (use.context === 'request' || use.context === 'migration' || use.context === 'test') continue
+      const grows = assignmentsOf(use).find((one) => growsFromItself(one))
+      if (
+        grows === undefined ||
+        closesBehindItself(use) ||
+        claimed(file, use) ||
+        startsAnew(file, use, grows.column)
+      )
+        continue
+      yield judge(file, use, grows)
+    }
+    yield* hostIncrements(file)
+  },
+}
+
+function judge(file: FileFacts, use: SqlUse, { column }: Assignment): Report {
+  const attempt = COUNTS_ATTEMPTS.test(column)
+  const loud = isRerun(use.context) && !attempt && use.context !== 'seed'
+  return {
+    start: use.start,
+    end: use.end,
+    message: `"${column}" of ${nameOf(use.statement.target)} is computed from its own old value: a second run moves it on again`,
+    class: loud ? 'unsafe' : 'info',
+    severity: loud ? (use.origin === 'routine' ? 'warning' : 'error') : 'info',
+    confidence: loud
+      ? use.origin === 'routine'
+        ? 'low'
+        : file.language === 'sql' || use.context === 'task'
+          ? 'high'
+          : 'medium'
+      : 'low',
+  }
+}
+
+/** An earlier statement of the same run sets the column to a value of its own, or makes the table anew. */
+function startsAnew(file: FileFacts, use: SqlUse, column: string): boolean {
+  if (clearedBy(file, use) !== undefined) return true
+  return earlierIn(file, use.fn, use.order, use.origin).some(
+    ({ statement }) =>
+      statement.kind === 'update' &&
+      sameTable(statement.target, use.statement.target) &&
+      statement.set.some((one) => one.column === column && !growsFromItself(one)),
+  )
+}
+
+/** Prisma's `increment`, MongoDB's `$inc`, Django's `F('n') + 1`. */
+function* hostIncrements(file: FileFacts): Iterable<Report> {
+  const { host } = file
+  if (host === undefined) return
+  for (const call of host.calls) {
+    if (
+      !/^(?:update|updateMany|upsert|updateOne|update_one|update_many|findOneAndUpdate|find_one_and_update|bulkWrite)$/.test(
+        call.name,
+      )
+    )
+      continue
+    const source = host.source(call.node)
+    const found =
+      /\bincrement\s*:\s*[^,}]+|['"]?\$inc['"]?\s*:|\b(\w+)\s*=\s*F\(\s*['"]\1['"]\s*\)\s*[+-]/.exec(source)
+    if (
+      found === null ||
+      COUNTS_ATTEMPTS.test(found[0]) ||
+      COUNTS_ATTEMPTS.test(source.slice(Math.max(0, found.index - 40), found.index + 60))
+    )
+      continue
+    const context = file.contextOf(call.fn)
+    if (context === 'request' || context === 'migration' || context === 'test') continue
+    const loud = context === 'task'
+    yield {
+      start: call.start + found.index,
+      end: call.start + found.index + found[0].length,
+      message: 'A stored number is increased by each run: a second run of the same input counts it again',
+      class: loud ? 'unsafe' : 'info',
+      severity: loud ? 'warning' : 'info',
+      confidence: 'low',
+    }
+  }
+}

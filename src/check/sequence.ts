@@ -1,0 +1,263 @@
+/** Order, transactions and guards around a statement: the facts that tell a fault from its look-alikes. */
+import type { FileFacts, ProjectFacts, SqlUse } from './facts.ts'
+import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
+import { ancestor, type SyntaxNode } from './languages/tree.ts'
+import type { Name, Statement } from './sql/statement.ts'
+import { readName, sameTable } from './sql/shape.ts'
+import { findWords, hasWords, isSymbol, isWord, type Tokens, tokenAt } from './sql/tokens.ts'
+
+/** Statements of the same file, and of the same function in a host file, that run before. */
+export function earlierIn(
+  file: FileFacts,
+  fn: HostFunction | undefined,
+  order: number,
+  origin?: SqlUse['origin'],
+): SqlUse[] {
+  return file.sql.filter(
+    (one) => one.fn === fn && one.order < order && (origin === undefined || one.origin === origin),
+  )
+}
+
+function siblings(file: FileFacts, use: SqlUse): SqlUse[] {
+  return file.sql.filter((one) => one !== use && one.fn === use.fn && one.origin === use.origin)
+}
+
+/** The last statement before it that empties the target or a part of it, or makes the table anew. */
+export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
+  const { target } = use.statement
+  return (
+    earlierIn(file, use.fn, use.order, use.origin)
+      .reverse()
+      // Constants of a module stand in any order; only what is run has a before and an after.
+      .find(
+        (one) =>
+          clears(one.statement, target) &&
+          (use.origin !== 'text' || (one.call !== undefined && use.call !== undefined)),
+      )
+  )
+}
+
+/** Another function of the file empties the table or makes it anew: a task before this one, as far as a file can tell. */
+export function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
+  return (
+    file.host !== undefined &&
+    file.sql.some((one) => one.fn !== use.fn && clears(one.statement, use.statement.target))
+  )
+}
+
+function clears(statement: Statement, target: Name | undefined): boolean {
+  if (!sameTable(statement.target, target)) return false
+  switch (statement.kind) {
+    case 'delete':
+    case 'truncate':
+      return true
+    case 'drop':
+      return true
+    case 'create-table':
+      return statement.orReplace || statement.temporary || !statement.guarded
+    case 'insert':
+    case 'load':
+      return statement.overwrite
+    case 'alter-table':
+      return (
+        hasWords(statement.tokens, 'drop', 'partition') ||
+        hasWords(statement.tokens, 'detach') ||
+        hasWords(statement.tokens, 'switch') ||
+        hasWords(statement.tokens, 'delete')
+      )
+    default:
+      return false
+  }
+}
+
+/** Whether two statements commit together: yes, no, or only their caller knows. */
+export function together(left: SqlUse, right: SqlUse): 'yes' | 'no' | 'unknown' {
+  if (left.transaction !== undefined && left.transaction === right.transaction) return 'yes'
+  if (left.transaction !== undefined || right.transaction !== undefined) return 'no'
+  if (left.commitsAlone || right.commitsAlone) return 'no'
+  return 'unknown'
+}
+
+/** The source of an insert leaves out what the target holds: anti-join, `not in`, or beyond its maximum. */
+export function leavesOutExisting(query: Tokens, target: Name | undefined): boolean {
+  if (query.length === 0) return false
+  if (hasWords(query, 'except')) return true
+  const reads = target === undefined || readsTable(query, target)
+  if (hasWords(query, 'not', 'exists') || hasWords(query, 'not', 'in'))
+    return reads || hasWords(query, 'not', 'exists')
+  if (!reads) return false
+  if (hasWords(query, 'left') && findWords(query, ['is', 'null']) >= 0 && !narrowedToNothing(query))
+    return true
+  return strictlyBeyondMaximum(query)
+}
+
+/** `where ts > (select max(ts) from this)` inside the anti-join: nothing of the target is ever seen by it. */
+function narrowedToNothing(query: Tokens): boolean {
+  for (let at = findWords(query, ['max']); at >= 0; at = findWords(query, ['max'], at + 1)) {
+    for (let back = at; back > at - 4 && back > 0; back -= 1) {
+      if (tokenAt(query, back).value === '>' && tokenAt(query, back).depth > (query[0]?.depth ?? 0))
+        return true
+    }
+  }
+  return false
+}
+
+/** `x > (select max(x) from target)` with `>` and not `>=`. */
+function strictlyBeyondMaximum(query: Tokens): boolean {
+  for (let at = findWords(query, ['max']); at >= 0; at = findWords(query, ['max'], at + 1)) {
+    for (let back = at; back > at - 6 && back > 0; back -= 1) {
+      if (isSymbol(query, back, '>')) return true
+    }
+  }
+  return false
+}
+
+/** Whether the tokens read from that table in a `from` or `join`. */
+export function readsTable(tokens: Tokens, target: Name): boolean {
+  return sourceTables(tokens).some((name) => sameTable(name, target))
+}
+
+export function sourceTables(tokens: Tokens): Name[] {
+  const found: Name[] = []
+  for (let index = 0; index < tokens.length - 1; index += 1) {
+    if (!isWord(tokens, index, 'from', 'join', 'using')) continue
+    const at = isWord(tokens, index + 1, 'only', 'lateral') ? index + 2 : index + 1
+    const named = readName(tokens, at)
+    if (named !== undefined && !isSymbol(tokens, at, '(')) found.push(named.name)
+  }
+  return found
+}
+
+/**
+ * Rows are claimed by a mark that is set in the same transaction: `insert ... ; update source set done = true` where
+ * the rows are chosen by `done = false`. A rerun then finds nothing left to do.
+ */
+export function claimed(file: FileFacts, use: SqlUse): boolean {
+  const around = siblings(file, use)
+  return around.some((other) => {
+    if (other.statement.kind !== 'update' || sameTable(other.statement.target, use.statement.target))
+      return false
+    if (together(use, other) !== 'yes') return false
+    return other.statement.set.some(({ column }) =>
+      [...around, use].some((one) => testsMark(one.statement.tokens, column)),
+    )
+  })
+}
+
+/** `done is null`, `done = false`, `not done`, `status = 'new'`. */
+function testsMark(tokens: Tokens, column: string): boolean {
+  return tokens.some((token, index) => {
+    if ((token.kind !== 'word' && token.kind !== 'quoted') || token.value.toLowerCase() !== column)
+      return false
+    if (isWord(tokens, index + 1, 'is') && isWord(tokens, index + 2, 'null', 'false')) return true
+    if (isWord(tokens, index - 1, 'not')) return true
+    const inSet = isWord(tokens, index - 1, 'set')
+    if (inSet || !isSymbol(tokens, index + 1, '=')) return false
+    const value = tokenAt(tokens, index + 2)
+    return value.value === 'false' || value.value === '0' || value.kind === 'string'
+  })
+}
+
+/** The insert stands in a branch that was taken because a query or an update did not find the row. */
+export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
+  const host = file.host
+  const call = use.call
+  if (host === undefined || call === undefined) return false
+  // The rows that are inserted were read by a query that leaves out what the target holds.
+  // The same holds for the rows that go into other tables beside it, in one transaction.
+  const beside = [
+    use,
+    ...siblings(file, use).filter((one) => one.statement.kind === 'insert' && together(one, use) === 'yes'),
+  ]
+  const chosen = earlierIn(file, use.fn, use.order).some((one) =>
+    beside.some(
+      ({ statement: { target } }) =>
+        one.statement.kind === 'select' &&
+        target !== undefined &&
+        readsTable(one.statement.tokens, target) &&
+        leavesOutExisting(one.statement.tokens, target),
+    ),
+  )
+  if (chosen) return true
+  const branch = ancestorWithin(
+    call.node,
+    use.fn,
+    'if_statement',
+    'elif_clause',
+    'else_clause',
+    'conditional_expression',
+    'ternary_expression',
+  )
+  const looked = earlierIn(file, use.fn, use.order).some(
+    (one) =>
+      (one.statement.kind === 'select' &&
+        use.statement.target !== undefined &&
+        readsTable(one.statement.tokens, use.statement.target)) ||
+      (one.statement.kind === 'update' && sameTable(one.statement.target, use.statement.target)),
+  )
+  return branch !== undefined && looked
+}
+
+/** A duplicate key is caught and taken for "already there". */
+export function duplicateIsCaught(host: HostFacts | undefined, node: SyntaxNode | undefined): boolean {
+  if (host === undefined || node === undefined) return false
+  return host.catches.some(
+    (one) =>
+      one.body.start <= node.start &&
+      node.end <= one.body.end &&
+      /IntegrityError|UniqueViolation|DuplicateKey|duplicate|23505|ER_DUP_ENTRY|P2002|AlreadyExists|Conflict/i.test(
+        host.source(one.handler),
+      ),
+  )
+}
+
+function ancestorWithin(
+  node: SyntaxNode,
+  fn: HostFunction | undefined,
+  ...types: readonly string[]
+): SyntaxNode | undefined {
+  const found = ancestor(node, ...types)
+  if (found === undefined) return undefined
+  return fn === undefined || found.start >= fn.node.start ? found : undefined
+}
+
+/** Calls of the same function. */
+export function callsIn(host: HostFacts, fn: HostFunction | undefined): HostCall[] {
+  return host.calls.filter((call) => call.fn === fn)
+}
+
+const LOG_TABLE =
+  /(?:^|_)(?:logs?|audit(?:s|_log|_trail)?|errors?|traces?|events?_log|changelog|activity|notifications?|messages?|heartbeats?|debug)$|^(?:log|audit|debug)_/
+const STAGING_TABLE =
+  /(?:^|_)(?:stg|stage|staging|staged|tmp|temp|temporary|scratch|work|landing|load|delta|swap)(?:_|$|\d)|^#|^\$\{?tmp|(?:^|\.)(?:stg|staging|temp|tmp)\./
+
+export function isLogTable(name: Name | undefined, project: ProjectFacts): boolean {
+  const last = name?.parts.at(-1) ?? ''
+  return LOG_TABLE.test(last) || project.settings.logTables.some((pattern) => pattern.test(name?.text ?? ''))
+}
+
+export function isStagingTable(name: Name | undefined, project: ProjectFacts): boolean {
+  const all = name?.text ?? ''
+  return (
+    STAGING_TABLE.test(name?.parts.at(-1) ?? '') ||
+    /(?:^|\.)(?:stg|staging|temp|tmp)\w*\./.test(all) ||
+    project.settings.stagingTables.some((pattern) => pattern.test(all))
+  )
+}
+
+/** Made as a temporary table by the same file. */
+export function isTemporary(file: FileFacts, use: SqlUse): boolean {
+  if (use.statement.target?.text.startsWith('#')) return true
+  return file.sql.some(
+    (one) =>
+      one.statement.kind === 'create-table' &&
+      one.statement.temporary &&
+      sameTable(one.statement.target, use.statement.target),
+  )
+}
+
+export function nameOf(name: Name | undefined): string {
+  if (name === undefined) return 'the table'
+  const text = name.text.replace(/[\s\n]+/g, ' ')
+  return text.length > 60 ? `"${text.slice(0, 57)}..."` : `"${text}"`
+}

@@ -1,0 +1,66 @@
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, test } from 'vitest'
+import { runCli } from '../../test/support/run-cli.ts'
+import { violations } from '../../test/support/schemas.ts'
+
+let cwd = ''
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'stet-check-cli-'))
+  await writeFile(join(cwd, 'load.sql'), 'insert into orders_daily select * from stage_orders;\n')
+})
+
+test('check shows a finding and ends with 1, with 0 when there is none', async () => {
+  const { status, stdout } = await runCli(['check'], { cwd })
+  expect(status).toBe(1)
+  expect(stdout).toContain('load.sql:1:1 error insert-no-key')
+  await writeFile(join(cwd, 'load.sql'), 'select 1;\n')
+  expect((await runCli(['check'], { cwd })).status).toBe(0)
+})
+
+test('check --json and explain --json are as their schemas say', async () => {
+  const check = await runCli(['check', '--json'], { cwd })
+  expect(violations('check.json', JSON.parse(check.stdout))).toEqual([])
+  const explain = await runCli(['explain', '--json'], { cwd })
+  expect(violations('explain.json', JSON.parse(explain.stdout))).toEqual([])
+})
+
+test.each([
+  ['sarif', '"version": "2.1.0"'],
+  ['github', '::error file=load.sql'],
+  ['junit', '<testsuites name="stet check"'],
+  ['json', '"format": "stet-check-1"'],
+])('--format %s', async (format, text) => {
+  const { status, stdout } = await runCli(['check', '--format', format], { cwd })
+  expect(status).toBe(1)
+  expect(stdout).toContain(text)
+})
+
+test('a path or a rule that does not exist ends with 2', async () => {
+  expect((await runCli(['check', 'nowhere'], { cwd })).status).toBe(2)
+  expect((await runCli(['explain', 'nothing-like-it'], { cwd })).status).toBe(2)
+})
+
+test('explain prints the page of a rule, and all rules without one', async () => {
+  expect((await runCli(['explain', 'insert-no-key'], { cwd })).stdout).toContain('# insert-no-key')
+  expect((await runCli(['explain'], { cwd })).stdout).toContain('delete-insert-no-tx')
+})
+
+test('stet.config.ts is followed, a broken one is refused', async () => {
+  await writeFile(
+    join(cwd, 'stet.config.ts'),
+    "export default { check: { rules: { 'insert-no-key': 'off' as const } } }\n",
+  )
+  expect((await runCli(['check'], { cwd })).status).toBe(0)
+  await writeFile(join(cwd, 'broken.config.ts'), 'export default {{\n')
+  expect((await runCli(['check', '--config', 'broken.config.ts'], { cwd })).status).toBe(2)
+  expect((await runCli(['check', '--config', 'missing.config.ts'], { cwd })).status).toBe(2)
+})
+
+test('--fix writes the edit and names what is left', async () => {
+  await writeFile(join(cwd, 'load.sql'), 'copy into t from @s force = true;\n')
+  const { status } = await runCli(['check', '--fix'], { cwd })
+  expect(status).toBe(0)
+  expect(await readFile(join(cwd, 'load.sql'), 'utf8')).toBe('copy into t from @s;\n')
+})
