@@ -29,6 +29,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./commands/runs.ts')).makeRunsCommand,
   },
   {
+    name: 'prove',
+    summary: 'find out by experiment whether a command survives a rerun',
+    load: async () => (await import('./commands/prove.ts')).makeProveCommand,
+  },
+  {
     name: 'check',
     summary: 'find what will not survive a rerun, in code that is already there',
     load: async () => (await import('./commands/check.ts')).makeCheckCommand,

@@ -56,7 +56,8 @@ function ofText(name: OwnFunction, answer: (text: string) => string | null): Duc
     returnType: VARCHAR,
     mainFunction: (_info, input, output) => {
       const texts = input.getColumnVector(0)
-      for (let row = 0; row < input.rowCount; row++) {
+      const rows = input.rowCount
+      for (let row = 0; row < rows; row++) {
         const text = texts.getItem(row)
         output.setItem(row, typeof text === 'string' ? answer(text.slice(LEAD.length)) : null)
       }
@@ -78,7 +79,8 @@ function ofTextAndType(
     mainFunction: (_info, input, output) => {
       const texts = input.getColumnVector(0)
       const type = parseColumnType(String(input.getColumnVector(1).getItem(0)))
-      for (let row = 0; row < input.rowCount; row++) {
+      const rows = input.rowCount
+      for (let row = 0; row < rows; row++) {
         const text = texts.getItem(row)
         output.setItem(row, typeof text === 'string' ? answer(readText(type, text.slice(LEAD.length))) : null)
       }

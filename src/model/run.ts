@@ -71,7 +71,7 @@ export interface RunLogEntry extends RunStart {
   readonly error: { readonly code: string; readonly message: string } | null
 }
 
-export interface RunLogFilter {
+interface RunLogFilter {
   readonly pipeline?: string | undefined
   /** The newest so many. */
   readonly last?: number | undefined

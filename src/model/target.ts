@@ -4,7 +4,7 @@ import type { RunLog, RunRecord, RunStart } from './run.ts'
 import type { WriteStrategy } from './write.ts'
 
 /** What a target can do, as plain data. */
-export interface TargetCapabilities {
+interface TargetCapabilities {
   readonly strategies: readonly WriteStrategy['strategy'][]
   /** Whether rows and record are one commit. */
   readonly transactional: boolean

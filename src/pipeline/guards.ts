@@ -24,7 +24,7 @@ export function refuseRejects(rejected: number, rejects: readonly Reject[], allo
 }
 
 /** One reject in a line: `orders.csv:3 amount '1.005' has 3 decimals …`. */
-export function describeReject(reject: Reject): string {
+function describeReject(reject: Reject): string {
   const place = [reject.file, reject.line].filter((part) => part !== null).join(':')
   const value = reject.value === null ? '' : ` ${JSON.stringify(reject.value)}`
   return [place, reject.column === null ? '' : `${reject.column}${value}`, reject.reason]

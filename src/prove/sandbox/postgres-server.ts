@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, chmod, chown, constants, cp, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { chmod, chown, cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { StetError } from '../../errors.ts'
+import type { Invocation, WrapOptions } from './fence.ts'
 
 /** Where the programs of one PostgreSQL version are. */
 export interface PostgresBinaries {
@@ -15,6 +16,8 @@ export interface PostgresBinaries {
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number
   readonly pid: number
+  /** Where its socket `.s.PGSQL.PORT` is: reachable also when the server has no network. */
+  readonly socketFolder: string
   /** `postgres://postgres@127.0.0.1:PORT/postgres`; loopback only, trusted. */
   readonly url: string
   urlOf(database: string): string
@@ -24,6 +27,8 @@ export interface StartPostgresOptions {
   readonly binaries: PostgresBinaries
   /** Extra settings, `name=value`. */
   readonly settings?: readonly string[]
+  /** Starts the server behind a fence. Its loopback port is then reachable from inside only. */
+  readonly wrap?: (command: Invocation, options: WrapOptions) => Invocation
 }
 
 // PostgreSQL refuses to run as root. 65534 is `nobody`, which every Linux has, also one without a `postgres` user.
@@ -37,6 +42,7 @@ const FOLDER_PREFIX = 'stet-pg-'
 export async function startPostgres({
   binaries,
   settings = [],
+  wrap,
 }: StartPostgresOptions): Promise<PostgresServer> {
   await sweepLeftovers()
   const asRoot = process.getuid?.() === 0
@@ -55,10 +61,12 @@ export async function startPostgres({
     )
     for (let attempt = 1; ; attempt++) {
       const port = await freePort()
-      const started = await tryStart(programs.postgres, data, folder, port, settings, {
-        ...identity,
-        env: environment,
-      })
+      const flags = serverFlags(data, folder, port, settings)
+      const direct = { program: programs.postgres, args: flags }
+      const command = wrap?.(direct, asRoot ? { uid: NOBODY } : {}) ?? direct
+      // What wraps it needs our rights, and takes them away itself.
+      const options = { ...(wrap === undefined ? identity : {}), env: environment }
+      const started = await tryStart(command, folder, port, options)
       if (started.server !== undefined) return started.server
       // Somebody may take the port between the probe and the bind.
       if (attempt === 5 || !started.log.includes('could not bind')) {
@@ -78,27 +86,27 @@ interface Spawned {
   readonly cwd?: string
 }
 
-async function tryStart(
-  program: string,
-  data: string,
-  folder: string,
-  port: number,
-  settings: readonly string[],
-  options: Spawned,
-): Promise<{ server?: PostgresServer; log: string }> {
-  const flags = [
+function serverFlags(data: string, folder: string, port: number, settings: readonly string[]): string[] {
+  const all = [
     'fsync=off',
     'full_page_writes=off',
     'synchronous_commit=on',
     'autovacuum=off',
     'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${folder}`,
+    'max_connections=60',
+    ...settings,
   ]
-  const all = [...flags, `unix_socket_directories=${folder}`, 'max_connections=60', ...settings]
-  const child = spawn(program, ['-D', data, '-p', String(port), ...all.flatMap((flag) => ['-c', flag])], {
-    ...options,
-    cwd: '/',
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  return ['-D', data, '-p', String(port), ...all.flatMap((flag) => ['-c', flag])]
+}
+
+async function tryStart(
+  { program, args }: Invocation,
+  folder: string,
+  port: number,
+  options: Spawned,
+): Promise<{ server?: PostgresServer; log: string }> {
+  const child = spawn(program, args, { ...options, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve())
@@ -121,6 +129,7 @@ async function tryStart(
   const server: PostgresServer = {
     port,
     pid: child.pid ?? 0,
+    socketFolder: folder,
     url: urlOf('postgres'),
     urlOf,
     [Symbol.asyncDispose]: async () => {
@@ -153,20 +162,33 @@ async function readableByNobody(binaries: PostgresBinaries, folder: string): Pro
 async function sweepLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]
-    if (pid === undefined || (await isAlive(Number(pid)))) continue
-    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
+    if (pid === undefined || isAlive(Number(pid))) continue
+    const folder = join(tmpdir(), name)
+    await killOrphan(join(folder, 'data')).catch(() => undefined)
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined)
   }
 }
 
-async function isAlive(pid: number): Promise<boolean> {
-  return access(`/proc/${pid}`, constants.F_OK).then(
-    () => true,
-    () => false,
-  )
+/** A server whose starter was killed runs on. Its own folder says which process it is. */
+async function killOrphan(data: string): Promise<void> {
+  const [pid, folder] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')
+  // The number may belong to somebody else by now: PostgreSQL writes its folder beside it, /proc says what runs.
+  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  if (folder === data && commandLine.includes(data)) process.kill(Number(pid), 'SIGKILL')
+}
+
+/** Whether a process runs; without /proc, which not every system has. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // EPERM: it runs, as somebody else.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
 }
 
 /** A port that nobody listens on at this moment. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const address = probe.address()

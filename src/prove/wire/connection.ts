@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Faults, Strike } from './faults.ts'
 import { errorResponse, framer, message, type Piece, sqlStateOf, textsOf } from './frames.ts'
 import { pump } from './pump.ts'
+import { reset } from './reset.ts'
 import type { Answer, MutableUnit, Unit } from './unit.ts'
 import { endsTransaction, readsCopyData, type TransactionTrace, type UnitCounter } from './units.ts'
 
@@ -51,7 +52,7 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
 
   const cut = () => {
     // A clean end reads as an orderly shutdown in some drivers; a lost network reads as a reset.
-    client.resetAndDestroy()
+    reset(client)
     server.destroy()
   }
 

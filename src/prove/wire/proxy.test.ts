@@ -7,7 +7,7 @@ import pg from 'pg'
 import copy from 'pg-copy-streams'
 import { describe, expect, test } from 'vitest'
 import { connect, freshDatabase, postgresServers } from '../../../test/support/databases.ts'
-import { type WireProxy, type ProxyOptions, startProxy } from './proxy.ts'
+import { type ProxyOptions, startProxy, type WireProxy } from './proxy.ts'
 
 const run = promisify(execFile)
 const hasPsql = spawnSync('psql', ['--version']).status === 0

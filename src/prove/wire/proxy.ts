@@ -3,11 +3,12 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { StetError } from '../../errors.ts'
 import { carry } from './connection.ts'
 import { waitingFaults } from './faults.ts'
+import { reset } from './reset.ts'
 import { readStartup, type Upstream } from './startup.ts'
 import type { ArmedFault, Fault, Unit } from './unit.ts'
 import { unitCounter } from './units.ts'
 
-export type { Answer, ArmedFault, At, Fault, Unit } from './unit.ts'
+export type { Unit } from './unit.ts'
 
 export interface ProxyOptions {
   readonly upstream: Upstream
@@ -78,7 +79,7 @@ export async function startProxy(options: ProxyOptions): Promise<WireProxy> {
   }
 
   const listening = options.server ?? (await listen())
-  const onConnection = (socket: Socket) => void accept(socket).catch(() => socket.resetAndDestroy())
+  const onConnection = (socket: Socket) => void accept(socket).catch(() => reset(socket))
   listening.on('connection', onConnection)
   const address = listening.address()
   if (address === null || typeof address === 'string') {
@@ -87,7 +88,7 @@ export async function startProxy(options: ProxyOptions): Promise<WireProxy> {
   const { port } = address
 
   const cutAll = () => {
-    for (const socket of sockets) socket.resetAndDestroy()
+    for (const socket of sockets) reset(socket)
     for (const socket of upstreams) socket.destroy()
   }
   return {

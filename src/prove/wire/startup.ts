@@ -1,11 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { reset } from './reset.ts'
 import { selfSigned } from './self-signed.ts'
 
-export interface Upstream {
-  readonly host: string
-  readonly port: number
-}
+/** Where the server listens: on a port, or on a socket in the file system. */
+export type Upstream = { readonly host: string; readonly port: number } | { readonly path: string }
 
 export interface Startup {
   /** The client's side, decrypted where it wanted TLS. */
@@ -70,7 +69,7 @@ function encrypted(socket: Socket, early: Buffer, alpn?: string[]): Socket {
   const secure = new TLSSocket(socket, options)
   // Node resets the TCP connection below only when asked to itself.
   secure.resetAndDestroy = () => {
-    socket.resetAndDestroy()
+    reset(socket)
     return secure.destroy()
   }
   return secure

@@ -60,7 +60,7 @@ export function shapeOf(dialect: Dialect, delimiters: readonly string[], lineEnd
 }
 
 /** The first record that is not blank, or null. */
-export async function firstRecord(
+async function firstRecord(
   path: string,
   shape: RecordShape,
   signal: AbortSignal,

@@ -1,12 +1,12 @@
 import { StetError } from '../../errors.ts'
 
 /** The encoding that the first bytes announce. */
-export interface ByteOrderMark {
+interface ByteOrderMark {
   readonly encoding: 'utf-8' | 'utf-16le' | 'utf-16be'
   readonly length: number
 }
 
-export function byteOrderMark(head: Uint8Array): ByteOrderMark | null {
+function byteOrderMark(head: Uint8Array): ByteOrderMark | null {
   if (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf) return { encoding: 'utf-8', length: 3 }
   if (head[0] === 0xff && head[1] === 0xfe) return { encoding: 'utf-16le', length: 2 }
   if (head[0] === 0xfe && head[1] === 0xff) return { encoding: 'utf-16be', length: 2 }
@@ -46,7 +46,7 @@ export function encodingOf(head: Uint8Array, named: string | undefined, name: st
 }
 
 /** The name that the Encoding Standard gives an encoding: `latin1` is `windows-1252`. */
-export function canonicalEncoding(named: string): string {
+function canonicalEncoding(named: string): string {
   try {
     return new TextDecoder(named).encoding
   } catch (cause) {

@@ -34,7 +34,7 @@ export function checkUtf8(): Utf8Check {
 }
 
 /** How many bytes at the end begin a character that may go on in the next chunk: 0 to 3. */
-export function openTail(bytes: Uint8Array): number {
+function openTail(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
     if (byte < 0x80) return 0

@@ -1,0 +1,190 @@
+import { resolve } from 'node:path'
+import { StetError } from '../errors.ts'
+import type { FaultKind } from './plan/trials.ts'
+import { type KeptPlace, type Progress, type Proof, prove } from './prove.ts'
+import { type ProofDocument, proofDocument } from './report/document.ts'
+import { type Paint, PLAIN_PAINT, terminalReport } from './report/terminal.ts'
+import { type Fence, openFence, openGround } from './sandbox/fence.ts'
+import type { Filling } from './sandbox/fill.ts'
+import { findPrograms } from './sandbox/programs.ts'
+import { CLASSES, type Class, DEFAULT_FAIL_ON } from './verdict.ts'
+
+/** What the command line of `stet prove` says. */
+export interface ProveCommandOptions {
+  /** A file of SQL that fills the sandbox's database. */
+  readonly seed?: string
+  /** A database to copy into the sandbox; it is only read. */
+  readonly from?: string
+  readonly only?: readonly string[]
+  readonly exclude?: readonly string[]
+  /** The command's folder; default is the current one. */
+  readonly work?: string
+  readonly files?: readonly string[]
+  readonly env?: readonly string[]
+  readonly ignore?: readonly string[]
+  readonly listen?: number
+  /** Kinds of faults to try: `crash`, `ambiguous`, `error`, `overlap`, `twice`. */
+  readonly kinds?: readonly string[]
+  readonly exhaustive?: boolean
+  readonly all?: boolean
+  readonly jobs?: number
+  /** Milliseconds after which no trial is started. */
+  readonly budget?: number
+  /** How long a clean run may take, in milliseconds. */
+  readonly timeout?: number
+  readonly failOn?: readonly string[]
+  readonly replay?: number
+  readonly keep?: boolean
+  readonly allowNetwork?: boolean
+  /** The folder of PostgreSQL's programs. */
+  readonly postgres?: string
+}
+
+/** Everything outside that the command touches. */
+export interface ProveIo {
+  readonly environment: NodeJS.ProcessEnv
+  readonly folder: string
+  readonly onProgress: (text: string) => void
+  /** Null where nobody can be asked. */
+  readonly ask: ((question: string) => Promise<boolean>) | null
+  /** Stops the proof, and ends the wait of `--keep`. */
+  readonly signal: AbortSignal
+}
+
+export interface ProveCommandResult {
+  readonly exitStatus: number
+  readonly proof: Proof
+  text(paint?: Paint): string
+  /** For `--json`. */
+  readonly document: ProofDocument
+}
+
+const EXIT_STATUS = { survives: 0, convicted: 1, inconclusive: 3 } as const
+const DEFAULT_JOBS = 2
+const DEFAULT_TIMEOUT_MS = 600_000
+
+/** Runs `stet prove`. Errors mean that nothing could be tried. */
+export async function proveCommand(
+  command: readonly string[],
+  options: ProveCommandOptions,
+  io: ProveIo,
+): Promise<ProveCommandResult> {
+  if (command.length === 0) {
+    throw new StetError('STET_USAGE', 'Say which command is to be proved', {
+      hint: 'stet prove --seed seed.sql -- python load.py',
+    })
+  }
+  const failOn = options.failOn === undefined ? DEFAULT_FAIL_ON : classes(options.failOn)
+  const programs = await findPrograms(io.environment['PATH'] ?? '', options.postgres)
+  await using fence = await fenceFor(options.allowNetwork === true, io)
+  const proof = await prove({
+    command,
+    filling: fillingOf(options),
+    workFolder: resolve(io.folder, options.work ?? '.'),
+    watched: options.files ?? [],
+    passed: options.env ?? [],
+    environment: io.environment,
+    ignore: options.ignore ?? [],
+    replies: [],
+    listenPort: options.listen ?? 0,
+    kinds: options.kinds === undefined ? ALL_KINDS : options.kinds.flatMap(kindsNamed),
+    isExhaustive: options.exhaustive === true,
+    tryAll: options.all === true || options.replay !== undefined,
+    jobs: options.jobs ?? DEFAULT_JOBS,
+    budgetMs: options.budget ?? Number.POSITIVE_INFINITY,
+    timeLimitMs: options.timeout ?? DEFAULT_TIMEOUT_MS,
+    failOn,
+    replay: options.replay ?? null,
+    programs,
+    fence,
+    signal: io.signal,
+    onProgress: (progress) => io.onProgress(progressText(progress)),
+    onKept: options.keep === true ? (place) => showKept(place, io) : null,
+  })
+  return {
+    exitStatus: EXIT_STATUS[proof.verdict],
+    proof,
+    text: (paint = PLAIN_PAINT) => terminalReport(proof, failOn, paint),
+    document: proofDocument(proof, failOn),
+  }
+}
+
+/** A job with its own connection string would run dozens of times against production: it does not get there. */
+async function fenceFor(isOpenAllowed: boolean, io: ProveIo): Promise<Fence> {
+  if (isOpenAllowed) return openGround()
+  const fence = await openFence()
+  if (!('refused' in fence)) return fence
+  const risk =
+    'The command will run many times, and be crashed. Nothing keeps it from servers it knows itself.'
+  if (
+    io.ask !== null &&
+    (await io.ask(`This system has no network fence (${fence.refused}). ${risk} Go on?`))
+  ) {
+    return openGround()
+  }
+  throw new StetError('STET_CONFIG', `Cannot fence the command off from the network: ${fence.refused}`, {
+    hint: `${risk} If it knows none but those of the sandbox: --allow-network`,
+  })
+}
+
+function fillingOf({ seed, from, only = [], exclude = [] }: ProveCommandOptions): Filling {
+  if (seed !== undefined && from !== undefined) {
+    throw new StetError('STET_USAGE', 'Give either --seed or --from, not both')
+  }
+  if (from !== undefined) return { kind: 'dump', url: from, only, exclude }
+  return seed === undefined ? { kind: 'empty' } : { kind: 'seed', file: seed }
+}
+
+const KINDS_BY_NAME: Readonly<Record<string, readonly FaultKind[]>> = {
+  twice: [],
+  crash: ['kill before', 'kill after'],
+  ambiguous: ['cut before', 'cut after'],
+  error: ['error'],
+  overlap: ['overlap'],
+}
+const ALL_KINDS = Object.values(KINDS_BY_NAME).flat()
+
+function kindsNamed(name: string): readonly FaultKind[] {
+  const kinds = KINDS_BY_NAME[name]
+  if (kinds !== undefined) return kinds
+  throw new StetError('STET_USAGE', `Unknown kind of fault "${name}"`, {
+    hint: `One of ${Object.keys(KINDS_BY_NAME).join(', ')}`,
+  })
+}
+
+/** `overlap` and `success` are short for the classes they bring about. */
+const SHORT_CLASSES: Readonly<Record<string, Class>> = {
+  overlap: 'not two at once',
+  success: 'claims success',
+}
+
+function classes(names: readonly string[]): readonly Class[] {
+  return names.map((name) => {
+    const found = SHORT_CLASSES[name] ?? CLASSES.find((one) => one === name)
+    if (found !== undefined) return found
+    throw new StetError('STET_USAGE', `Unknown class "${name}" in --fail-on`, {
+      hint: `Some of ${[...CLASSES, ...Object.keys(SHORT_CLASSES)].join(', ')}`,
+    })
+  })
+}
+
+function progressText(progress: Progress): string {
+  switch (progress.step) {
+    case 'sandbox':
+      return 'making the sandbox'
+    case 'clean run':
+      return 'two clean runs'
+    case 'second run':
+      return 'running it a second time'
+    case 'planned':
+      return `${progress.trials} trials, about ${Math.ceil(progress.estimateMs / 1000)} s`
+    case 'trial':
+      return `trial ${progress.done} of ${progress.of}`
+  }
+}
+
+/** The database stays until whoever wants to look at it has done so. */
+async function showKept({ socketFolder, port, database }: KeptPlace, io: ProveIo): Promise<void> {
+  io.onProgress(`kept until Ctrl-C: psql -h ${socketFolder} -p ${port} -U postgres ${database}`)
+  await new Promise<void>((resolve) => io.signal.addEventListener('abort', () => resolve(), { once: true }))
+}

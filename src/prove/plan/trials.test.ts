@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { type Point, samePoints } from './points.ts'
+import { type FaultKind, planTrials, thin } from './trials.ts'
+
+const ALL: readonly FaultKind[] = ['kill before', 'kill after', 'cut before', 'cut after', 'error', 'overlap']
+
+function points(...signatures: readonly string[]): readonly Point[] {
+  const seen = new Map<string, number>()
+  return signatures.map((signature) => {
+    const occurrence = (seen.get(signature) ?? 0) + 1
+    seen.set(signature, occurrence)
+    return { kind: 'commit', signature, occurrence, what: [signature], transactions: 1 }
+  })
+}
+
+test('of 10,010 commits of a loop with checkpoints, 14 stand for all', () => {
+  const loop = Array.from({ length: 10 }, () => [...Array<string>(1000).fill('row'), 'mark']).flat()
+  const chosen = thin(points(...loop))
+  expect(loop.length).toBe(10_010)
+  expect(chosen.length).toBe(14)
+  expect(chosen[0]?.position).toBe(1)
+  expect(chosen.at(-1)?.position).toBe(10_010)
+})
+
+test('a few points are all tried, whatever they are', () => {
+  expect(thin(points('a', 'b', 'c', 'a')).map(({ position }) => position)).toEqual([1, 2, 3, 4])
+})
+
+test('trials are numbered the same in every proof, and 1 is the plain second run', () => {
+  const traces = { seed: points('a', 'b'), loaded: points('b') }
+  const plan = () => planTrials(traces, { kinds: ALL, isExhaustive: false })
+  expect(plan()).toEqual(plan())
+  expect(plan()[0]?.n).toBe(2)
+  expect(new Set(plan().map(({ n }) => n)).size).toBe(plan().length)
+})
+
+test('errors, lost connections and overlaps are tried once for each kind of point', () => {
+  const plan = planTrials(
+    { seed: points('a', 'a', 'a', 'b'), loaded: [] },
+    { kinds: ALL, isExhaustive: true },
+  )
+  const count = (kind: FaultKind) => plan.filter(({ fault }) => fault.kind === kind).length
+  expect(ALL.map((kind) => [kind, count(kind)])).toEqual([
+    ['kill before', 1],
+    ['kill after', 4],
+    ['cut before', 2],
+    ['cut after', 4],
+    ['error', 2],
+    ['overlap', 2],
+  ])
+})
+
+test('only the kinds asked for are planned', () => {
+  const plan = planTrials(
+    { seed: points('a'), loaded: points('a') },
+    { kinds: ['cut after'], isExhaustive: false },
+  )
+  expect(plan.map(({ start, fault }) => [start, fault.kind])).toEqual([
+    ['seed', 'cut after'],
+    ['loaded', 'cut after'],
+  ])
+})
+
+test('two traces are the same in whatever order a pool sent them', () => {
+  expect(samePoints(points('a', 'b'), points('b', 'a'))).toBe(true)
+  expect(samePoints(points('a', 'b'), points('a', 'a'))).toBe(false)
+})

@@ -1,0 +1,104 @@
+import type { Point } from './points.ts'
+
+export type FaultKind = 'kill before' | 'kill after' | 'cut before' | 'cut after' | 'error' | 'overlap'
+
+export interface Fault {
+  readonly kind: FaultKind
+  readonly point: Point
+  /** Where the point is in its run, from 1. */
+  readonly position: number
+  /** SQLSTATE of an `error`. */
+  readonly code?: string
+}
+
+export interface PlannedTrial {
+  /** The same in every proof of the same command: `--replay` takes it. */
+  readonly n: number
+  /** Whether the interrupted run is the first load or a repetition. */
+  readonly start: 'seed' | 'loaded'
+  readonly fault: Fault
+}
+
+export interface PlanOptions {
+  readonly kinds: readonly FaultKind[]
+  readonly isExhaustive: boolean
+}
+
+interface Chosen {
+  readonly point: Point
+  readonly position: number
+}
+
+/**
+ * Of 10,000 commits of a loop the first, a middle and the last say what there is to say. An edge is a point with the
+ * kinds of its neighbours; of each edge three points are kept.
+ */
+export function thin(points: readonly Point[]): readonly Chosen[] {
+  const edges = new Map<string, Chosen[]>()
+  points.forEach((point, at) => {
+    const edge = [points[at - 1], point, points[at + 1]].map((one) => one?.signature ?? '').join(' ')
+    const found = edges.get(edge) ?? []
+    edges.set(edge, found)
+    found.push({ point, position: at + 1 })
+  })
+  const kept = new Set<Chosen>()
+  for (const found of edges.values()) {
+    for (const at of [0, Math.floor(found.length / 2), found.length - 1]) {
+      const chosen = found[at]
+      if (chosen !== undefined) kept.add(chosen)
+    }
+  }
+  return [...kept].sort((a, b) => a.position - b.position)
+}
+
+const ERROR_CODE = '40001'
+const MOST_OVERLAPS = 4
+
+/**
+ * What to try, the most telling first: kills and lost answers, then what happens once for each kind of point.
+ * The last point killed 'after' is the state of a whole run, which `twice` has tried; it still shows what a client
+ * does that dies before it can write its own mark.
+ */
+export function planTrials(
+  traces: { readonly seed: readonly Point[]; readonly loaded: readonly Point[] },
+  { kinds, isExhaustive }: PlanOptions,
+): readonly PlannedTrial[] {
+  const chosen = (points: readonly Point[]) =>
+    isExhaustive ? points.map((point, at) => ({ point, position: at + 1 })) : thin(points)
+  const trials: Omit<PlannedTrial, 'n'>[] = []
+  const add = (start: 'seed' | 'loaded', kind: FaultKind, { point, position }: Chosen) => {
+    const code = kind === 'error' ? { code: ERROR_CODE } : {}
+    if (kinds.includes(kind)) trials.push({ start, fault: { kind, point, position, ...code } })
+  }
+  const starts = [
+    ['seed', chosen(traces.seed)],
+    ['loaded', chosen(traces.loaded)],
+  ] as const
+  for (const [start, points] of starts) {
+    for (const one of points) {
+      add(start, 'kill after', one)
+      add(start, 'cut after', one)
+    }
+  }
+  for (const [start, points] of starts) {
+    const [first] = points
+    if (first !== undefined) add(start, 'kill before', first)
+    for (const one of oncePerClass(points)) {
+      add(start, 'cut before', one)
+      if (one.point.kind === 'commit') add(start, 'error', one)
+    }
+  }
+  const commits = oncePerClass(chosen(traces.seed)).filter(({ point }) => point.kind === 'commit')
+  for (const one of commits.slice(0, MOST_OVERLAPS)) add('seed', 'overlap', one)
+  // Number 1 is the plain second run.
+  return trials.map((trial, at) => ({ n: at + 2, ...trial }))
+}
+
+function oncePerClass(points: readonly Chosen[]): readonly Chosen[] {
+  const seen = new Set<string>()
+  return points.filter(({ point }) => {
+    if (seen.has(point.signature)) return false
+    seen.add(point.signature)
+    return true
+  })
+}

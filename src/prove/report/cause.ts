@@ -1,0 +1,97 @@
+import type { Proof } from '../prove.ts'
+import type { TrialResult } from '../trial.ts'
+import type { Difference } from '../verdict.ts'
+
+export interface Cause {
+  readonly why: string
+  readonly cure: string
+}
+
+/** The pattern behind a finding: which trials show it says what kind of mistake it is. */
+export function causeOf(difference: Difference, trials: readonly TrialResult[], proof: Proof): Cause | null {
+  const isTwice = trials.some((trial) => trial.planned === null)
+  const kinds = new Set(trials.map((trial) => trial.planned?.fault.kind))
+  const only = (kind: string) => [...kinds].every((one) => one === kind)
+  if (difference.class === 'not two at once') return NOT_TWO_AT_ONCE
+  if (difference.class === 'left behind') return LEFT_BEHIND
+  if (difference.class === 'stuck') return STUCK
+  if (difference.kind === 'request') return requestCause(difference, isTwice)
+  if (trials.every((trial) => trial.claimsSuccess)) return only('cut after') ? BLIND_RETRY : ERRORS_IGNORED
+  if (isTwice) return twiceCause(difference)
+  if (difference.kind === 'file') return STATE_AND_FILE
+  if (difference.class === 'lost') return STATE_BEFORE_LOAD
+  return onePoint(proof) ? MARK_OUTSIDE : STATE_AFTER_LOAD
+}
+
+function twiceCause({ kind, class: name, note }: Difference): Cause | null {
+  if (kind === 'file') return APPENDED
+  if (name === 'doubled') return note === null ? NO_KEY : ADDED_UP
+  return null
+}
+
+function requestCause({ class: name }: Difference, isTwice: boolean): Cause {
+  if (name === 'lost') return STATE_BEFORE_LOAD
+  return isTwice ? REQUEST_REPEATED : FRESH_KEY
+}
+
+/** With one commit there is no other transaction that could hold the mark: it is outside the database. */
+function onePoint({ clean }: Proof): boolean {
+  return clean.points.length <= 1
+}
+
+const NO_KEY: Cause = {
+  why: 'rows are inserted again, and nothing says that they are there already.',
+  cure: 'Give the table a key and upsert (on conflict … do update), or delete and insert the day in one transaction.',
+}
+const ADDED_UP: Cause = {
+  why: 'the run adds to a value instead of setting it.',
+  cure: 'Compute the value from its source each time, or remember in the same transaction what was added.',
+}
+const APPENDED: Cause = {
+  why: 'the run appends to a file that an earlier run has filled.',
+  cure: 'Write to another file beside it and rename that over the old one at the end.',
+}
+const STATE_BEFORE_LOAD: Cause = {
+  why: 'the run remembers how far it came before the rows are safe. A crash in between skips them for ever.',
+  cure: 'Save the position in the same transaction as the rows.',
+}
+const STATE_AFTER_LOAD: Cause = {
+  why: 'rows and the note that they are loaded are committed apart. A crash in between loads them again.',
+  cure: 'Put both into one transaction, or give the table a key and upsert.',
+}
+const MARK_OUTSIDE: Cause = {
+  why: 'the rows are committed, and the note that they are loaded is made later, outside that transaction.',
+  cure: 'Keep the note in the database and write it in the same transaction, or give the table a key and upsert.',
+}
+const STATE_AND_FILE: Cause = {
+  why: 'a file and the database are changed apart. A crash in between leaves one of them behind.',
+  cure: 'Make the file again from the database on every run, and rename it into place.',
+}
+const BLIND_RETRY: Cause = {
+  why: 'the answer to COMMIT was lost, the run tried again, and the first attempt had arrived.',
+  cure: 'Before trying again ask the database whether it arrived, or make the attempt harmless: a key and upsert.',
+}
+const ERRORS_IGNORED: Cause = {
+  why: 'the database refused a statement and the run went on and reported success. Nobody will run it again.',
+  cure: 'Stop at the first error (psql: -v ON_ERROR_STOP=1; shell: set -e) and exit with another status than 0.',
+}
+const FRESH_KEY: Cause = {
+  why: 'the request is sent again with another Idempotency-Key, so the service takes it for a new one.',
+  cure: 'Derive the key from what is asked for, such as a hash of order and amount, and never from time or chance.',
+}
+const REQUEST_REPEATED: Cause = {
+  why: 'every run sends the request again.',
+  cure: 'Note what was sent, and send an Idempotency-Key that is derived from the content.',
+}
+const NOT_TWO_AT_ONCE: Cause = {
+  why: 'two runs at the same time do not see what the other is about to write.',
+  cure: 'Take a lock first (lock table … in share row exclusive mode, or pg_advisory_xact_lock), or give the table a unique key.',
+}
+const LEFT_BEHIND: Cause = {
+  why: 'a run that was interrupted leaves things behind that the next run does not remove.',
+  cure: 'Use a temporary table, or a fixed name with: drop table if exists.',
+}
+const STUCK: Cause = {
+  why: 'what the interrupted run left makes every further run fail until somebody cleans up.',
+  cure: 'Let the run start with what may be there: on conflict, create … if not exists, delete before insert.',
+}

@@ -1,0 +1,202 @@
+import type { Point } from '../plan/points.ts'
+import type { PlannedTrial } from '../plan/trials.ts'
+import type { Proof } from '../prove.ts'
+import type { Class } from '../verdict.ts'
+import { type Finding, findingsOf, subjectOf } from './findings.ts'
+import { rowLines } from './rows.ts'
+import { faultText, timelineOf } from './timeline.ts'
+
+export interface Paint {
+  readonly bad: (text: string) => string
+  readonly good: (text: string) => string
+  readonly warn: (text: string) => string
+  readonly dim: (text: string) => string
+}
+
+const same = (text: string) => text
+export const PLAIN_PAINT: Paint = { bad: same, good: same, warn: same, dim: same }
+
+const LABEL = 15
+const WIDTH = 80
+
+/** The report for a person. */
+export function terminalReport(proof: Proof, failOn: readonly Class[], paint: Paint = PLAIN_PAINT): string {
+  const findings = findingsOf(proof, failOn)
+  const convictions = findings.filter((finding) => finding.convicts)
+  const warnings = findings.filter((finding) => !finding.convicts)
+  const command = `stet prove -- ${proof.command.join(' ')}`
+  const lines = [
+    `${command.padEnd(WIDTH - 8)}${seconds(proof.ms).padStart(8)}`,
+    '',
+    ...cleanLines(proof),
+    ...fenceLines(proof, paint),
+  ]
+  if (proof.obstacle !== null) {
+    lines.push('', `  ${paint.warn('NOTHING PROVED')}  ${proof.obstacle.what}`)
+    if (proof.obstacle.hint !== null) lines.push(`    ${proof.obstacle.hint}`)
+    return lines.join('\n')
+  }
+  lines.push(...twiceLines(proof), ...crashLines(proof, convictions))
+  for (const finding of convictions) lines.push('', ...convictionLines(finding, proof, paint))
+  const warned = warningLines(proof, warnings, paint)
+  if (warned.length > 0) lines.push('', ...warned)
+  lines.push('', ...closingLines(proof, paint))
+  return lines.join('\n')
+}
+
+function labelled(label: string, text: string): string {
+  return `  ${label.padEnd(LABEL)}  ${text}`
+}
+
+function cleanLines({ clean, volatile }: Proof): readonly string[] {
+  const commits = clean.points.filter((point) => point.kind === 'commit').length
+  const counts = [
+    plural(clean.messages, 'message'),
+    plural(commits, 'commit'),
+    ...(clean.requests > 0 ? [plural(clean.requests, 'request')] : []),
+  ]
+  const changes = clean.changes.map(({ table, before, after }) => `${table} ${signed(after - before)}`)
+  const lines = [
+    labelled('clean run', [counts.join(', '), changes.join(', ')].filter((part) => part !== '').join('; ')),
+  ]
+  if (volatile.length > 0) {
+    lines.push(labelled('left out', `${volatile.join(', ')}: two clean runs fill them differently`))
+  }
+  return lines
+}
+
+function fenceLines({ isFenced }: Proof, paint: Paint): readonly string[] {
+  if (isFenced) return []
+  return [labelled('network', paint.warn('open: the command could reach other servers (--allow-network)'))]
+}
+
+function twiceLines({ touched, trials }: Proof): readonly string[] {
+  const found = trials.find((trial) => trial.planned === null)?.differences ?? []
+  const text = found.map((one) => `${one.class}: ${subjectOf(one)}`).join('; ')
+  const rewritten = touched.map(({ table, rows, of }) => `${table} ${rows} of ${of} rows`)
+  const lines = [labelled('twice', text === '' ? 'equal' : text)]
+  if (rewritten.length > 0) lines.push(labelled('', `rewritten although equal: ${rewritten.join(', ')}`))
+  return lines
+}
+
+function crashLines({ trials, counts }: Proof, convictions: readonly Finding[]): readonly string[] {
+  if (trials.length <= 1) return []
+  const broken = new Set(
+    convictions
+      .flatMap((finding) => [finding.trial, ...finding.also])
+      .flatMap(({ planned }) => (planned === null ? [] : [`${planned.start} ${planned.fault.position}`])),
+  )
+  const many = plural(counts.pointsTried, 'point')
+  const text =
+    broken.size === 0
+      ? `equal at ${many}`
+      : `${broken.size} of ${many} ${broken.size === 1 ? 'breaks' : 'break'} it`
+  return [labelled('faults', text)]
+}
+
+function convictionLines(finding: Finding, proof: Proof, paint: Paint): readonly string[] {
+  const { difference, trial, also, claimsSuccess, cause } = finding
+  const head = `  ${paint.bad(finding.class.toUpperCase())}  ${subjectOf(difference)}`
+  const number = `trial ${trial.n}`
+  const lines = [`${head}${number.padStart(Math.max(WIDTH - head.length, number.length + 2))}`]
+  if (trial.planned === null) lines.push('    run twice, without any fault')
+  else {
+    const { start, fault } = trial.planned
+    const points = pointsAt(start, proof)
+    const which = start === 'seed' ? 'the first load' : 'a repeated load'
+    lines.push(`    ${which}, ${faultText(fault, points.length)}:`)
+    lines.push(...timelineOf(fault, points).map((line) => `    ${line}`))
+  }
+  if (claimsSuccess) lines.push('    it then ended with status 0, so nobody runs it again')
+  lines.push(`    ${outcomeText(finding)}`)
+  lines.push(...rowLines(difference).map((line) => `      ${line}`))
+  const others = trial.differences.filter((one) => one !== difference)
+  if (others.length > 0)
+    lines.push(`    also ${others.map((one) => `${one.class}: ${subjectOf(one)}`).join('; ')}`)
+  if (cause !== null) lines.push(`    why: ${cause.why}`, `    cure: ${cause.cure}`)
+  if (also.length > 0) lines.push(paint.dim(`    the same in trial ${also.map(({ n }) => n).join(', ')}`))
+  lines.push(paint.dim(`    again: stet prove --replay ${trial.n} …   look: add --keep`))
+  const ignore = runLogHint(finding)
+  if (ignore !== null) lines.push(`    ${ignore}`)
+  return lines
+}
+
+function pointsAt(start: PlannedTrial['start'], { clean, again }: Proof): readonly Point[] {
+  return start === 'seed' ? clean.points : again
+}
+
+function placeOf({ start, fault }: PlannedTrial, proof: Proof): string {
+  return faultText(fault, pointsAt(start, proof).length)
+}
+
+function outcomeText({ difference, claimsSuccess, class: name }: Finding): string {
+  const { clean, here, kind, note } = difference
+  if (name === 'stuck') return `${note ?? ''}`
+  const when = claimsSuccess ? 'then' : 'after the rerun'
+  const noun = kind === 'request' ? 'request' : note === 'lines' ? 'line' : kind === 'file' ? 'file' : 'row'
+  const extra = note === null || note === 'lines' ? '' : ` (${note})`
+  return `${when}: ${plural(here, noun)} where a clean run leaves ${clean}${extra}`
+}
+
+/** A log with a row for each run is doubled by its nature; only its owner can say that it is one. */
+function runLogHint({ trial }: Finding): string | null {
+  if (trial.planned !== null) return null
+  const log = trial.differences.find(
+    ({ class: name, kind, here, clean }) => name === 'doubled' && kind === 'table' && here - clean === 1,
+  )
+  return log === undefined ? null : `Is ${log.where} a log of runs? Then leave it out: --ignore ${log.where}`
+}
+
+function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint): readonly string[] {
+  const lines = warnings.map((finding) => {
+    const { class: name, difference, trial, cause } = finding
+    const place = trial.planned === null ? 'twice' : placeOf(trial.planned, proof)
+    const note = difference.note === null ? '' : ` (${difference.note})`
+    const head = labelled(name, `${subjectOf(difference)}${note}: ${place}, trial ${trial.n}`)
+    return cause === null ? head : `${head}\n${labelled('', cause.cure)}`
+  })
+  const gaps = proof.trials.flatMap((trial) => trial.gaps.map((gap) => ({ ...gap, n: trial.n })))
+  const worstGap = gaps.sort((a, b) => a.visible / a.of - b.visible / b.of)[0]
+  if (worstGap !== undefined) {
+    const { table, visible, of, n } = worstGap
+    lines.push(
+      labelled('gap', `until the rerun, readers of ${table} see ${visible} of ${of} rows, trial ${n}`),
+    )
+  }
+  return lines.map((line) => paint.warn(line))
+}
+
+function closingLines({ verdict, counts, trials, notTried }: Proof, paint: Paint): readonly string[] {
+  const tried = trials.filter((trial) => trial.isReached).length
+  const counted = [
+    plural(tried, 'trial'),
+    `${counts.pointsTried} of ${plural(counts.points, 'point')}`,
+    plural(counts.reruns, 'rerun'),
+    ...(counts.sameState > 0 ? [`${counts.sameState} in a state seen before`] : []),
+    ...(counts.notReached > 0 ? [`${counts.notReached} places not met again`] : []),
+  ]
+  const lines = [labelled('tried', counted.join(', ')), labelled('not tried', notTried.join('; '))]
+  switch (verdict) {
+    case 'convicted':
+      return [...lines, `  ${paint.bad('CONVICTED')}`]
+    case 'survives':
+      return [
+        ...lines,
+        `  ${paint.good(`SURVIVES ${plural(tried, 'trial')} (${counts.pointsTried} of ${plural(counts.points, 'point')})`)}`,
+      ]
+    case 'inconclusive':
+      return [...lines, `  ${paint.warn('INCONCLUSIVE')}  too many places were not met again`]
+  }
+}
+
+function plural(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function signed(count: number): string {
+  return `${count < 0 ? '−' : '+'}${plural(Math.abs(count), 'row')}`
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { cp, lstat, mkdir, readdir, readFile, readlink, stat, symlink } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { StetError } from '../../errors.ts'
+import type { Ignore } from './ignore.ts'
+
+interface FileState {
+  readonly bytes: number
+  readonly hash: string
+}
+
+export type FileStates = ReadonlyMap<string, FileState>
+
+/**
+ * Folders of tools: linked, not copied, and no effects of a pipeline. A symbolic link lets a program find its modules
+ * where it expects them.
+ */
+const TOOL_FOLDERS = new Set([
+  'node_modules',
+  '.git',
+  '.venv',
+  'venv',
+  '.tox',
+  '.cache',
+  '__pycache__',
+  '.idea',
+])
+const MOST_FILES = 20_000
+const MOST_BYTES = 512 * 1024 * 1024
+
+/** Copies a work folder for one trial. */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true })
+  let [files, bytes] = [0, 0]
+  await cp(from, to, {
+    recursive: true,
+    preserveTimestamps: true,
+    verbatimSymlinks: true,
+    filter: async (source) => {
+      if (isTool(source)) return false
+      const info = await lstat(source)
+      files += 1
+      bytes += info.isFile() ? info.size : 0
+      if (files > MOST_FILES || bytes > MOST_BYTES) {
+        throw new StetError(
+          'STET_CONFIG',
+          `The work folder ${from} is too large to be copied for each trial`,
+          {
+            hint: 'Name a smaller one with --work, and pass other files by their absolute path',
+          },
+        )
+      }
+      return !info.isSocket() && !info.isFIFO()
+    },
+  })
+  for (const name of await readdir(from)) {
+    if (!TOOL_FOLDERS.has(name)) continue
+    const source = join(from, name)
+    const target = (await lstat(source)).isSymbolicLink() ? await readlink(source) : source
+    await symlink(target, join(to, name)).catch(ignoreExisting)
+  }
+}
+
+function isTool(path: string): boolean {
+  return TOOL_FOLDERS.has(path.split('/').at(-1) ?? '')
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+}
+
+/** Every file below a folder, by its path in it. */
+export async function filesOf(folder: string, ignore: Ignore, below: readonly string[]): Promise<FileStates> {
+  const states = new Map<string, FileState>()
+  const walk = async (at: string): Promise<void> => {
+    for (const entry of await readdir(at, { withFileTypes: true })) {
+      const path = join(at, entry.name)
+      const name = relative(folder, path)
+      if (TOOL_FOLDERS.has(entry.name) || ignore.file(name)) continue
+      if (entry.isDirectory()) await walk(path)
+      else if (isBelow(name, below)) states.set(name, await stateOfFile(path, entry.isSymbolicLink()))
+    }
+  }
+  await walk(folder)
+  return new Map([...states].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function isBelow(name: string, folders: readonly string[]): boolean {
+  if (folders.length === 0) return true
+  return folders.some((folder) => name === folder || name.startsWith(`${folder.replace(/\/+$/, '')}/`))
+}
+
+async function stateOfFile(path: string, isLink: boolean): Promise<FileState> {
+  if (isLink) return { bytes: 0, hash: `link to ${await readlink(path)}` }
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  return { bytes: (await stat(path)).size, hash: hash.digest('hex') }
+}
+
+export function sameFiles(one: FileStates, other: FileStates): boolean {
+  return digestOfFiles(one) === digestOfFiles(other)
+}
+
+export function digestOfFiles(files: FileStates): string {
+  return [...files].map(([name, { hash }]) => `${name} ${hash}`).join('\n')
+}
+
+/** Files that two clean runs leave differently, or under other names. */
+export function volatileFiles(one: FileStates, other: FileStates): readonly string[] {
+  const names = new Set([...one.keys(), ...other.keys()])
+  return [...names].filter((name) => one.get(name)?.hash !== other.get(name)?.hash)
+}
+
+export interface FileDiff {
+  readonly file: string
+  readonly kind: 'doubled' | 'lost' | 'different' | 'left behind'
+  /** For a text: how many lines each side has. */
+  readonly lines: { readonly clean: number; readonly here: number } | null
+}
+
+/** How the files of a trial differ from those of a clean run. */
+export async function diffFiles(
+  clean: { readonly folder: string; readonly files: FileStates },
+  here: { readonly folder: string; readonly files: FileStates },
+): Promise<readonly FileDiff[]> {
+  const diffs: FileDiff[] = []
+  for (const [file, state] of clean.files) {
+    const other = here.files.get(file)
+    if (other === undefined) diffs.push({ file, kind: 'lost', lines: null })
+    else if (other.hash !== state.hash) {
+      const [before, after] = [
+        await readFile(join(clean.folder, file)),
+        await readFile(join(here.folder, file)),
+      ]
+      const isDoubled = after.equals(Buffer.concat([before, before]))
+      const lines = { clean: lineCount(before), here: lineCount(after) }
+      diffs.push({ file, kind: isDoubled ? 'doubled' : 'different', lines })
+    }
+  }
+  for (const file of here.files.keys()) {
+    if (!clean.files.has(file)) diffs.push({ file, kind: 'left behind', lines: null })
+  }
+  return diffs
+}
+
+function lineCount(bytes: Buffer): number {
+  let lines = 0
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines += 1
+  return lines
+}

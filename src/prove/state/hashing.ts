@@ -1,0 +1,15 @@
+import type { ColumnShape } from './tables.ts'
+
+export function ident(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** 64 bits of a value's text; null stays null. Text, so that 1.0 and 1.00 are two values, as they are to a reader. */
+export function hashOf({ name }: ColumnShape): string {
+  return `hashtextextended(${ident(name)}::text, 0)`
+}
+
+/** One hash of several columns, or a constant for none. */
+export function hashOfRow(hashes: readonly string[], seed = 0): string {
+  return hashes.length === 0 ? '0::bigint' : `hash_record_extended(row(${hashes.join(', ')}), ${seed})`
+}
