@@ -161,7 +161,8 @@ async function pull(
   for (;;) {
     const scope = await session.rowsInScope(contract, await scopeOf(pipeline, local, table, rows, contract))
     if (scope.unheld.length === 0) return { scope, contract }
-    await turnIntoText(local, rows.table, scope.unheld)
+    const wide = contract.columns.filter((column) => scope.unheld.includes(column.id))
+    await turnIntoText(local, rows.table, wide)
     contract = withTextColumns(contract, scope.unheld)
   }
 }

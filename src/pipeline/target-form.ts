@@ -1,3 +1,4 @@
+import { textSql } from '../local/typing.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Reject, SourcePart } from '../model/source.ts'
@@ -99,14 +100,18 @@ export function withTextColumns(contract: Contract, ids: readonly string[]): Con
 
 /**
  * Turns landed columns into text after the target turned out to hold values that their local types cannot. The texts of
- * the proved local types are the target's own, so nothing has to be landed again.
+ * the proved local types can be written as the target's own, so nothing has to be landed again.
  */
 export async function turnIntoText(
   local: LocalConnection,
   landed: string,
-  ids: readonly string[],
+  columns: readonly ContractColumn[],
 ): Promise<void> {
-  for (const id of ids) await local.run(`alter table ${landed} alter column ${id} set data type varchar`)
+  for (const column of columns) {
+    await local.run(
+      `alter table ${landed} alter column ${column.id} set data type varchar using ${textSql(column, column.id)}`,
+    )
+  }
 }
 
 /** A DuckDB relation as a part of a source: rows that a transform made, which stand in no file. */

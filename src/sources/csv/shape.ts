@@ -60,11 +60,7 @@ export function shapeOf(dialect: Dialect, delimiters: readonly string[], lineEnd
 }
 
 /** The first record that is not blank, or null. */
-async function firstRecord(
-  path: string,
-  shape: RecordShape,
-  signal: AbortSignal,
-): Promise<Buffer | null> {
+async function firstRecord(path: string, shape: RecordShape, signal: AbortSignal): Promise<Buffer | null> {
   let first: Buffer | null = null
   await scanRecords(path, shape, { signal }, (bytes, start, end) => {
     if (start === end) return true
