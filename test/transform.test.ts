@@ -108,6 +108,11 @@ eachTarget((_, create) => {
         )
       await expect(attempt((row) => ({ ...row, big: 2 ** 60 }))).rejects.toThrow('cannot hold exactly')
       await expect(attempt((row) => ({ ...row, extra: 1 }))).rejects.toThrow('"extra"')
+      await expect(attempt(({ doc: _, ...row }) => row)).rejects.toThrow('without "doc"')
+      await expect(attempt((async (row: TransformRow) => row) as never)).rejects.toThrow(
+        'a promise; it must not be async',
+      )
+      await expect(attempt((() => 'oops') as never)).rejects.toThrow('returned "oops"')
       const thrown = attempt(() => {
         throw new Error('boom')
       })

@@ -102,6 +102,17 @@ export async function check(options: CheckOptions = {}): Promise<CheckResult> {
     schema: options.schema === undefined ? undefined : readSchema(resolve(root, options.schema)),
   })
 
+  // A pipeline that checks nothing must not be green.
+  if (result.files === 0 && (options.paths ?? []).length > 0) {
+    throw new StetError(
+      'STET_USAGE',
+      `Nothing to check in ${(options.paths ?? []).join(', ')}: no SQL, dbt, Python, TypeScript or shell files there`,
+      {
+        hint: `Paths are looked for below ${root}; run stet check in the repository that holds them`,
+      },
+    )
+  }
+
   const suppressions = [...result.facts.keys()].flatMap((path) =>
     readSuppressions(path, result.texts.get(path) ?? ''),
   )

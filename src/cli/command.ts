@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { collect } from './option-values.ts'
 import type { CliContext } from './context.ts'
 import { endWithFailure, type OutputOptions, type Reporter, reporterFor } from './reporter.ts'
 
@@ -34,12 +35,27 @@ export const COMMON_OPTIONS = 'Every command:'
 
 /** Adds the options that all commands have; last, as help lists them in the order they came. */
 export function addCommonOptions(command: Command): Command {
+  refuseRepetition(command)
   return command
     .optionsGroup(COMMON_OPTIONS)
     .option('--json', 'one JSON document on stdout, see schemas/')
     .option('--quiet', 'no notes, no progress, no account of what was done; errors only')
     .option('--debug', 'show the stack of an error (also: STET_DEBUG=1)')
     .addHelpOption(new Option('-h, --help', 'show this help').helpGroup(COMMON_OPTIONS))
+}
+
+/** The last one would win in silence: `--key region --key no` would load by half of the key. */
+function refuseRepetition(command: Command): void {
+  for (const option of command.options) {
+    if (option.isBoolean() || option.variadic || option.parseArg === collect) continue
+    let seen = 0
+    command.on(`option:${option.name()}`, () => {
+      if (++seen > 1)
+        command.error(
+          `error: ${option.long ?? option.name()} is given twice; several values go into one, with commas`,
+        )
+    })
+  }
 }
 
 /** Runs handlers with their context and gives the status on to `end`. Every error ends here, in words. */

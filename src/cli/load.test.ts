@@ -291,6 +291,12 @@ export default first
     expect(violations('plans.json', planned.document())).toEqual([])
     expect(JSON.parse(await readFile(join(cwd, 'plan.json'), 'utf8'))).toEqual(planned.document())
     expect((await stet('run', 'p.ts', '--plan', 'plan.json')).stdout).toContain('3 inserted')
+    // Run again, it leaves nothing to do.
+    expect((await stet('run', 'p.ts', '--plan', 'plan.json')).status).toBe(0)
+    await writeFile(
+      join(cwd, 'orders.csv'),
+      `${await readFile(join(cwd, 'orders.csv'), 'utf8')}A-9,9.00,paid,9\n`,
+    )
     const refused = await stet('run', 'p.ts', '--plan', 'plan.json')
     expect(refused.status).toBe(3)
     expect(refused.stderr).toContain('STET_PLAN_DIFFERS')

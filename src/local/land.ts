@@ -147,7 +147,7 @@ function textOf(column: ContractColumn, rules: LandingRules): string {
 
 /** Whether a NULL in this column refuses the row. */
 function isRequired(column: ContractColumn, rules: LandingRules): boolean {
-  return (column.key && rules.nullKeys === 'reject') || column.newest
+  return (column.key && rules.nullKeys === 'reject') || column.newest || column.required === true
 }
 
 /** One scan: each column's value, and the whole row as text where any of them is at fault. */
@@ -169,6 +169,13 @@ function landingSql(
            case when ${faults.join(' or ')} then [${columns.map((column) => column.id).join(', ')}] end
       from (select s.*, ${values.join(', ')}
               from (${select}) as s)`
+}
+
+function reasonForNull(column: ContractColumn): string {
+  if (column.key) return 'is NULL, and the key may not be'
+  return column.newest
+    ? 'is NULL, and decides which row is newest'
+    : 'is NULL, and the table does not take NULL there'
 }
 
 async function unheldColumns(
@@ -195,9 +202,7 @@ async function explain(
 ): Promise<Reject[]> {
   const reasons = columns.map((column, position) => {
     const text = textOf(column, rules)
-    const missing = column.key
-      ? 'is NULL, and the key may not be'
-      : 'is NULL, and decides which row is newest'
+    const missing = reasonForNull(column)
     const reason = isRequired(column, rules)
       ? `case when s.${column.id} is null then ${quoteLiteral(missing)} else ${reasonSql(column, text)} end`
       : reasonSql(column, text)

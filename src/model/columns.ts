@@ -45,6 +45,8 @@ export interface ContractColumn {
   readonly newest: boolean
   /** Written with a row that changes, but no reason to change it. */
   readonly ignored: boolean
+  /** Whether the target's column refuses NULL, so that a NULL is a reject. */
+  readonly required?: boolean | undefined
   /**
    * Compared, and held locally, as the target's own text: types outside the proved list, and columns that hold
    * a value which the local engine cannot represent (a date before year 1, a numeric NaN).

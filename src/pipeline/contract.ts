@@ -161,6 +161,7 @@ export function contractOf(
       newest: name === write.newest,
       ignored: (write.ignore ?? []).includes(name),
       asText: comparesAsText(type),
+      required: table?.columns.find((candidate) => candidate.name === name)?.nullable === false,
     }
   })
   const unknown = (write.ignore ?? []).filter((name) => !names.some((candidate) => candidate.name === name))

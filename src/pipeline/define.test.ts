@@ -129,6 +129,18 @@ describe('a definition that contradicts itself is refused before anything is ope
       { write: { strategy: 'upsert', key: ['a'], newest: 'v', ignore: ['v'] } },
       'cannot be ignored',
     ],
+    [
+      'a misspelt option, as a file that nobody type-checked may hold',
+      { maxReject: 3 },
+      'no option maxReject',
+    ],
+    [
+      'a misspelt option of write',
+      { write: { strategy: 'upsert', key: ['a'], newset: 'v' } },
+      'no option write.newset',
+    ],
+    ['a key that is no list', { write: { strategy: 'upsert', key: 'id' } }, 'not a list of columns'],
+    ['a transform that is a function', { transform: (row: unknown) => row }, 'neither { sql } nor { row }'],
     ['a negative number of rejects', { maxRejects: -1 }, '0 or more'],
     ['half a reject', { maxRejects: 0.5 }, 'whole number'],
     [

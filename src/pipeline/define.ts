@@ -37,6 +37,14 @@ export function isPipeline(value: unknown): value is DefinedPipeline {
   return typeof value === 'object' && value !== null && DEFINED in value
 }
 
+/** Options by place. A file that was never type-checked may hold others, and an option that is not read protects nobody. */
+const KNOWN = {
+  pipeline: ['name', 'source', 'target', 'table', 'write', 'keep', 'transform', 'maxRejects'],
+  write: ['strategy', 'key', 'newest', 'ignore', 'nullKeys', 'normalizeKey', 'allowEmpty'],
+  keep: ['updatedAt', 'contentHash'],
+  transform: ['sql', 'row', 'adds', 'drops'],
+} as const
+
 function refuseContradictions(pipeline: DefinedPipeline): void {
   const { name, write, source, table, transform, target } = pipeline
   if (typeof name !== 'string' || name.trim() === '')
@@ -44,7 +52,35 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
   const refuse = (message: string, hint?: string): never => {
     throw new StetError('STET_CONFIG', `Pipeline "${name}": ${message}`, hint === undefined ? {} : { hint })
   }
-  if (typeof table !== 'string' || table.trim() === '') refuse('names no table')
+  for (const [place, value, known] of [
+    ['', pipeline, KNOWN.pipeline],
+    ['write.', write, KNOWN.write],
+    ['keep.', pipeline.keep, KNOWN.keep],
+    ['transform.', transform, KNOWN.transform],
+  ] as const) {
+    const unknown = Object.keys(value ?? {}).find((option) => !(known as readonly string[]).includes(option))
+    if (unknown !== undefined) {
+      refuse(`there is no option ${place}${unknown}`, `Options here: ${known.join(', ')}`)
+    }
+  }
+  if (typeof table !== 'string' || table.trim() === '')
+    refuse('names no table', "Say into which: table: 'sales.orders'")
+  if (write.key !== undefined && !Array.isArray(write.key)) {
+    refuse(
+      `key is ${JSON.stringify(write.key)}, not a list of columns`,
+      `Write key: ['${String(write.key)}']`,
+    )
+  }
+  if (
+    transform !== undefined &&
+    typeof ('sql' in transform ? transform.sql : transform.row) !==
+      ('sql' in transform ? 'string' : 'function')
+  ) {
+    refuse(
+      'transform is neither { sql } nor { row }',
+      "Write transform: { sql: 'select … from landed' } or { row: (row) => ({ ...row }) }",
+    )
+  }
   if (!target.capabilities.strategies.includes(write.strategy)) {
     refuse(
       `${target.kind} has no strategy ${String(write.strategy)}`,

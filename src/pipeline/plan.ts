@@ -74,7 +74,7 @@ async function samplesOfKind(
   const columns = contract.columns
   const key = columns.filter((column) => column.key)
   const shownKey = key.length > 0 ? key : columns
-  const withOld = op === 'update' && scope !== null
+  const withOld = op === 'update' && scope !== null && key.length > 0
   const old = (column: ContractColumn) => (withOld ? `t.${column.id}::varchar` : 'null')
   const differs = (column: ContractColumn) =>
     withOld ? `not ${sameSql(column, `d.${column.id}`, `t.${column.id}`)}` : 'true'

@@ -48,6 +48,7 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
     await context.prepare(settled)
     const landed = await landAll(context, settled, source.parts)
     await source.verify()
+    refuseEmptyInference(context, settled, landed.read)
     return finish(context, landed, {
       read: landed.read,
       filtered: 0,
@@ -122,6 +123,23 @@ async function finish(
   const duplicate = await keepNewest(local, landed.table, landed.contract)
   const { contract, table, rejected, rejects } = landed
   return { contract, table, ...counts, rejected, duplicate, rejects }
+}
+
+/** From no rows nothing can be told: all columns would be text, for good. */
+function refuseEmptyInference({ table, source }: RowsContext, contract: Contract, read: number): void {
+  if (table !== null || read > 0) return
+  const guessed = contract.columns
+    .filter((column) => column.origin === 'inferred')
+    .map((column) => column.name)
+  if (guessed.length === 0) return
+  const columns = contract.columns.map((column) => `${column.name}:TYPE`).join(',')
+  throw new StetError(
+    'STET_SOURCE',
+    `A first load cannot tell the types of ${guessed.join(', ')}: ${source.files[0]?.path ?? 'the source'} holds no rows`,
+    {
+      hint: `Declare them (--columns '${columns}', columns in the pipeline), or wait for the first rows`,
+    },
+  )
 }
 
 /** Source columns before a transform: no roles yet, since a transform may make the key. */

@@ -59,7 +59,10 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
     const found = await findDifference(pipeline, options, local, session, signal, notices.add, (partial) =>
       Object.assign(ledger, partial),
     )
-    if (options.plan !== undefined) await refuseOtherOutcome(local, found, options.plan.digest)
+    // A plan that has been applied leaves nothing to do, and may be run again like any other.
+    if (options.plan !== undefined && changesOf(found) > 0) {
+      await refuseOtherOutcome(local, found, options.plan.digest)
+    }
     options.onProgress?.({ phase: 'writing', rows: changesOf(found) })
     const applied = await session.apply(found.contract, found.comparison.difference)
     ledger.counts = countsOf(found.rows, found.comparison, applied)

@@ -145,7 +145,9 @@ async function transformByRow(
       if (answers.length === 0) filtered++
       else added += answers.length - 1
       for (const output of answers) {
+        refuseNonRow(output)
         refuseUnknown(output, names)
+        refuseMissing(output, names)
         for (let position = 0; position < names.length; position++) {
           pending[position]?.push(textOfValue(output[names[position] ?? ''], names[position] ?? ''))
         }
@@ -192,6 +194,29 @@ function callUser(
       { cause },
     )
   }
+}
+
+/** A transform that is `async` gives a promise, which has no columns and would load as a row of NULLs. */
+function refuseNonRow(row: unknown): void {
+  if (typeof row === 'object' && row !== null && !('then' in row)) return
+  const what =
+    typeof row === 'object' && row !== null ? 'a promise; it must not be async' : `${JSON.stringify(row)}`
+  throw new StetError('STET_CONFIG', `The row transform returned ${what}`, {
+    hint: 'Return an object with the columns of the row, several of them in an array, or null to leave the row out',
+  })
+}
+
+/** Left out is not NULL: it would overwrite what the table has. */
+function refuseMissing(row: TransformRow, names: readonly string[]): void {
+  const missing = names.filter((name) => !(name in row))
+  if (missing.length === 0) return
+  throw new StetError(
+    'STET_CONFIG',
+    `The row transform returned a row without ${missing.map((name) => `"${name}"`).join(', ')}`,
+    {
+      hint: `Return all columns ({ ...row, … }), null for NULL; columns that are not to be loaded are named in drops: [${missing.map((name) => `'${name}'`).join(', ')}]`,
+    },
+  )
 }
 
 function refuseUnknown(row: TransformRow, names: readonly string[]): void {

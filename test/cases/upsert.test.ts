@@ -3,9 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { StetError } from '../../src/errors.ts'
+import { plan } from '../../src/index.ts'
 import type { Columns } from '../../src/model/columns.ts'
 import type { WriteStrategy } from '../../src/model/write.ts'
-import { brief, caseFolder, type CasePlace, caseText, eachTarget, loadCase, table } from './harness.ts'
+import {
+  brief,
+  caseFolder,
+  type CasePlace,
+  casePipeline,
+  caseText,
+  eachTarget,
+  loadCase,
+  table,
+} from './harness.ts'
 
 async function withFile<Value>(text: string, body: (folder: string) => Promise<Value>): Promise<Value> {
   const folder = await mkdtemp(join(tmpdir(), 'stet-case-'))
@@ -188,5 +198,53 @@ eachTarget((target, create) => {
     }
     const upsert = loader(place, name, { strategy: 'upsert', key: ['id'] })
     expect(await upsert('empty.csv')).toMatchObject({ verdict: 'nothing read', counts: { read: 0 } })
+  })
+
+  test('a first load without rows says that it cannot tell types, and makes no table (G9)', async () => {
+    await using place = await create()
+    await withFile('id,amount\n', async (folder) => {
+      const load = {
+        place,
+        folder,
+        file: 'in.csv',
+        table: 't',
+        write: { strategy: 'upsert', key: ['id'] },
+      } as const
+      await expect(loadCase(load)).rejects.toMatchObject({
+        code: 'STET_SOURCE',
+        hint: expect.stringContaining('--columns'),
+      })
+      expect(await place.count('t')).toBe(0)
+      const declared = await loadCase({ ...load, columns: { id: 'text', amount: 'numeric(12,2)' } })
+      expect(declared.verdict).toBe('nothing read')
+    })
+  })
+
+  test('a NULL that the table does not take is a reject with its line (G9)', async () => {
+    await using place = await create()
+    await place.execute('create table t (id varchar primary key, v varchar not null)')
+    await withFile('id,v\na,x\nb,\n', async (folder) => {
+      const load = {
+        place,
+        folder,
+        file: 'in.csv',
+        table: 't',
+        write: { strategy: 'upsert', key: ['id'] },
+      } as const
+      const error = await loadCase(load).catch((failure: unknown) => failure)
+      expect(error).toMatchObject({ code: 'STET_REJECTED' })
+      expect(String(error)).toContain('in.csv:3 v is NULL')
+    })
+  })
+
+  test('replace-table without a key can be looked at before it is run', async () => {
+    await using place = await create()
+    const load = { place, file: 'in.csv', table: 't', write: { strategy: 'replace-table' } } as const
+    await withFile('id,v\na,1\nb,2\n', (folder) => loadCase({ ...load, folder }))
+    await withFile('id,v\na,1\nc,3\n', async (folder) => {
+      const planned = await plan(casePipeline(load), { cwd: folder })
+      expect(planned.counts).toMatchObject({ inserted: 1, deleted: 1, unchanged: 1 })
+      expect(planned.samples.map(({ op }) => op).sort()).toEqual(['delete', 'insert'])
+    })
   })
 })

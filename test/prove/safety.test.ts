@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,9 @@ import { type ProveCommandOptions, type ProveCommandResult, proveCommand } from 
 import type { Proof, ProveOptions } from '../../src/prove/prove.ts'
 import { environmentOf } from '../../src/prove/sandbox/environment.ts'
 import { openFence } from '../../src/prove/sandbox/fence.ts'
+import { startPostgres } from '../../src/prove/sandbox/postgres-server.ts'
 import { connect, freshDatabase } from '../support/databases.ts'
+import { embeddedBinaries, systemBinaries } from '../support/postgres-binaries.ts'
 import { hasPsql, PATIENCE_MS, proveIt } from './support.ts'
 
 let folder: string
@@ -144,7 +147,10 @@ describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
   })
 
   test('the database it is copied from is only read', async () => {
-    const source = await freshDatabase(inject('systemPostgresUrl') ?? inject('postgresUrl'))
+    // A server of its own: numbers of transactions are counted for all its databases, and other tests run beside this one.
+    const binaries = systemBinaries(existsSync)?.binaries ?? (await embeddedBinaries())
+    await using server = await startPostgres({ binaries })
+    const source = server.url
     await using db = await connect(source)
     await db.client.query('create table t (a int)')
     await db.client.query('insert into t values (7)')

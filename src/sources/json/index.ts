@@ -82,6 +82,18 @@ async function openJson(options: JsonOptions<Columns>, context: SourceContext): 
   }
   const found = new Set(parts.flatMap((part) => part.names))
   const hasRecords = parts.some((part) => part.table.rows > 0)
+  for (const [name, path] of Object.entries(options.fields ?? {})) {
+    if (!hasRecords || found.has(name)) continue
+    await dispose()
+    throw new StetError(
+      'STET_COLUMNS',
+      `No record of ${opened.files.map(({ file }) => file.path).join(', ')} has "${path}", from which "${name}" is to come`,
+      {
+        hint: 'Look at the spelling of the path, upper and lower case included; a point goes one level down',
+        details: { column: name, path },
+      },
+    )
+  }
   return {
     // An empty file has no columns to be missed.
     fields: [...(hasRecords ? found : new Set([...paths.keys(), ...found]))].map((name) => ({ name })),

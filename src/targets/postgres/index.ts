@@ -20,7 +20,14 @@ export interface PostgresOptions {
  * @example
  * const target = postgres({ url: process.env.DATABASE_URL })
  */
-export function postgres({ url }: PostgresOptions = {}): Target {
+export function postgres(options: PostgresOptions = {}): Target {
+  const { url } = options
+  // `url: process.env.DATABASE_URL` with nothing in it would go to whatever answers on localhost.
+  if ('url' in options && (url === undefined || url === '')) {
+    throw new StetError('STET_CONFIG', 'The url of the PostgreSQL target is empty', {
+      hint: 'Is the environment variable set that it comes from? To use PG* variables, leave url out: postgres()',
+    })
+  }
   const config: ClientConfig = {
     fallback_application_name: 'stet',
     ...(url === undefined ? {} : { connectionString: url }),
