@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
+import { StetError } from '../errors.ts'
 import type { LocalConnection } from '../model/local.ts'
 import { registerFunctions } from './functions.ts'
 
@@ -21,7 +22,7 @@ export interface LocalEngine extends LocalConnection, AsyncDisposable {}
 
 /** Opens the local engine of one run. */
 export async function openLocalEngine(options: LocalEngineOptions = {}): Promise<LocalEngine> {
-  const directory = await mkdtemp(join(options.temporaryFolder ?? tmpdir(), 'stet-'))
+  const directory = await makeDirectory(options.temporaryFolder ?? tmpdir())
   const instance = await DuckDBInstance.create(':memory:', {
     temp_directory: join(directory, 'spill'),
     // An engine that fetches extensions by itself would reach for the network in the middle of a run.
@@ -81,6 +82,39 @@ export async function openLocalEngine(options: LocalEngineOptions = {}): Promise
       instance.closeSync()
       await rm(directory, { recursive: true, force: true })
     },
+  }
+}
+
+const FOLDER_PREFIX = 'stet-run-'
+
+/** A folder of this run, named after its process, so that the next run can remove what a killed one has left. */
+async function makeDirectory(parent: string): Promise<string> {
+  try {
+    for (const name of await readdir(parent)) {
+      const pid = new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]
+      if (pid === undefined || isAlive(Number(pid))) continue
+      // Somebody else's folder stays: it is theirs to remove.
+      await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined)
+    }
+    return await mkdtemp(join(parent, `${FOLDER_PREFIX}${process.pid}-`))
+  } catch (cause) {
+    throw new StetError(
+      'STET_CONFIG',
+      `Cannot make a temporary folder in ${parent}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        hint: 'Name another one in TMPDIR: the load is checked and compared there',
+        cause,
+      },
+    )
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // EPERM: it runs, as somebody else.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }
 

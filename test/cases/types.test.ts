@@ -1,5 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { definePipeline, run } from '../../src/index.ts'
 import type { Columns } from '../../src/model/columns.ts'
+import { literalRows } from '../../src/testing/index.ts'
 import { brief, caseFolder, type CasePlace, eachTarget, loadCase, table } from './harness.ts'
 
 eachTarget((target, create) => {
@@ -120,4 +125,71 @@ eachTarget((target, create) => {
     expect(brief(await load('a.jsonl'))).toBe('6/0/0')
     expect(brief(await load('b.jsonl'))).toBe('0/6/0')
   })
+
+  test('a record that alone has a column, and is refused, is a reject and no defect (G9)', async () => {
+    await using place = await create()
+    const folder = await mkdtemp(join(tmpdir(), 'stet-case-'))
+    try {
+      await writeFile(join(folder, 'in.json'), '[{"id":1,"c":"x","c":"y"}]')
+      const load = {
+        place,
+        folder,
+        file: 'in.json',
+        table: 't',
+        write: { strategy: 'upsert', key: ['id'] },
+      } as const
+      await expect(loadCase(load)).rejects.toMatchObject({ code: 'STET_REJECTED' })
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+
+  test('a correction that the column itself takes for no difference is written, once (G1, G2)', async () => {
+    await using place = await create()
+    const nocase = target === 'DuckDB' ? 'varchar collate nocase' : 'varchar'
+    await place.execute(`create table t (id int primary key, i interval, v ${nocase})`)
+    const load = (i: string, v: string) =>
+      run(
+        definePipeline({
+          name: 't',
+          source: literalRows({ id: 'text', i: 'text', v: 'text' }, [['1', i, v]]),
+          target: place.target,
+          table: 't',
+          write: { strategy: 'upsert', key: ['id'] },
+        }),
+      )
+    expect(brief(await load('1 day', 'a'))).toBe('1/0/0')
+    expect(brief(await load('24:00:00', 'A'))).toBe('0/1/0')
+    expect(brief(await load('24:00:00', 'A'))).toBe('0/0/1')
+    expect(await table(place, 't', ['i', 'v'])).toEqual([['24:00:00', 'A']])
+  })
+
+  if (target === 'PostgreSQL') {
+    test('clock words and lost digits inside types of the server are rejects too (G9)', async () => {
+      const bad: readonly [string, string][] = [
+        ['timestamptz[]', '{now}'],
+        ['date[]', '{today}'],
+        ['tstzrange', '[now,infinity)'],
+        ['daterange', '[today,tomorrow)'],
+        ['money', '1.505'],
+        ['name', 'a'.repeat(64)],
+        ['oid', '-1'],
+        ['interval', '0.0000001 sec'],
+        ['timetz', '10:00:00.1234567+00'],
+        ['timestamp[]', '{2024-01-01 00:00:00.1234567}'],
+      ]
+      await using place = await create()
+      for (const [position, [type, value]] of bad.entries()) {
+        await place.execute(`create table t${position} (id text primary key, v ${type})`)
+        const pipeline = definePipeline({
+          name: 't',
+          source: literalRows({ id: 'text', v: 'text' }, [['1', value]]),
+          target: place.target,
+          table: `t${position}`,
+          write: { strategy: 'upsert', key: ['id'] },
+        })
+        await expect(run(pipeline), `${type} ${value}`).rejects.toMatchObject({ code: 'STET_REJECTED' })
+      }
+    })
+  }
 })

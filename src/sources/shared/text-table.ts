@@ -49,8 +49,7 @@ export async function createTextTable(local: LocalConnection, columns = 0): Prom
   // How many rows stood before each skipped record.
   const skippedAfter: number[] = []
 
-  const write = async () => {
-    if (rowsBuffered === 0) return
+  const makeColumns = async () => {
     while (columnsMade < buffers.length) {
       // An appender holds on to the columns that its table had.
       appender?.closeSync()
@@ -58,6 +57,11 @@ export async function createTextTable(local: LocalConnection, columns = 0): Prom
       chunk = null
       await local.run(`alter table ${name} add column f${columnsMade++} varchar`)
     }
+  }
+
+  const write = async () => {
+    if (rowsBuffered === 0) return
+    await makeColumns()
     appender ??= await local.duckdb.createAppender(name)
     chunk ??= DuckDBDataChunk.create(Array.from({ length: columnsMade }, () => VARCHAR))
     chunk.reset()
@@ -97,6 +101,8 @@ export async function createTextTable(local: LocalConnection, columns = 0): Prom
     write,
     async finish() {
       await write()
+      // A column that only a refused record had is there as well, or nobody could select it.
+      await makeColumns()
       appender?.closeSync()
       appender = null
     },

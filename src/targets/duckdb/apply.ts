@@ -5,7 +5,13 @@ import type { Applied, Difference } from '../../model/target.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import { requireUniqueKey } from './checks.ts'
 import { keyMatchSql } from './scope.ts'
-import { deleteStatement, insertStatement, removeStatement, updateStatement } from './statements.ts'
+import {
+  deleteStatement,
+  insertStatement,
+  removeStatement,
+  unequalStatement,
+  updateStatement,
+} from './statements.ts'
 
 export interface ApplyTo {
   readonly name: string
@@ -45,6 +51,8 @@ export async function applyDifference(
       updated,
     )
   } else if (difference.updates > 0) {
+    const unequal = unequalStatement(qualified, contract, difference.table)
+    if (unequal !== null) await run(unequal)
     updated = await run(updateStatement(qualified, contract, difference.table))
   }
   const inserted =

@@ -19,7 +19,8 @@ export function comparedForm(column: ContractColumn, stored: string): string {
     case 'text':
     case 'varchar':
     case 'char':
-      return stored
+      // By its bytes, whatever collation the table gives the column: under NOCASE a correction from `a` to `A` were none.
+      return `${stored} collate posix`
     case 'bytea':
       // A cast would give DuckDB's own escapes, which differ from value to value.
       return `'\\x' || lower(hex(${stored}))`

@@ -97,10 +97,26 @@ async function refusable(
     return null
   } catch (error) {
     // Only what the server says about a value; a lost connection must not end as a rejected row.
-    if (!/^(22|23|42601|42804|42704|0A)/.test(sqlstateOf(error) ?? '') || connection.lost) throw error
+    if (!/^(22|23|42601|42804|0A)/.test(sqlstateOf(error) ?? '') || connection.lost) throw error
     await connection.query(undo)
     return error instanceof Error ? error.message : String(error)
   }
+}
+
+/** Whether a text of arrays and ranges of dates and times holds a word that stands for the moment of reading (G9). */
+function clockSql(type: string): string {
+  if (!/date|time|^ts(tz)?(multi)?range/i.test(type)) return 'false'
+  return `x ~* '\\m(now|today|tomorrow|yesterday|allballs|epoch)\\M'`
+}
+
+/** Whether a text loses something in a type that has no modifier to compare with. */
+function cutSql(base: string): string {
+  if (base === 'name') return 'octet_length(x) > 63'
+  if (base === '"char"') return 'octet_length(x) > 1'
+  if (base === 'oid') return `x !~ '^[0-9]+$'`
+  if (base === 'money') return `x ~ '[.][0-9]{2}[0-9]*[1-9]'`
+  // Seven and more digits after the point: all of these types keep microseconds.
+  return /time|interval|^ts(tz)?(multi)?range/i.test(base) ? `x ~ '[.][0-9]{6}[0-9]*[1-9]'` : 'false'
 }
 
 /**
@@ -112,8 +128,12 @@ function querySql({ table, column }: CanonicalOptions, texts: string): string {
   const type = found?.native ?? formatColumnType(column.type)
   const storage = found?.storage ?? type
   const base = found?.base ?? type.replace(/\(.*\)/, '')
-  const exact = storage === base ? 'true' : `x::${base} is not distinct from x::${storage}::${base}`
-  return `select 1, x, case when ${exact} then x::${type}::text end,
-            case when not ${exact} then 'would be rounded or cut to ${storage.replaceAll("'", "''")}' end
+  const whole = storage === base ? 'true' : `x::${base} is not distinct from x::${storage}::${base}`
+  // In this order: a cast must not be tried on a text that is refused for what it says.
+  return `select 1, x,
+            case when ${clockSql(type)} or ${cutSql(base)} then null when ${whole} then x::${type}::text end,
+            case when ${clockSql(type)} then 'holds a word that the database turns into the clock'
+                 when ${cutSql(base)} then 'would be rounded or cut to ${storage.replaceAll("'", "''")}'
+                 when not (${whole}) then 'would be rounded or cut to ${storage.replaceAll("'", "''")}' end
        from unnest(${texts}) as x`
 }
