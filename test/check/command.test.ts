@@ -115,6 +115,11 @@ describe('stet-ignore', () => {
   })
 })
 
+test('a named path with nothing to check is an error, not a green run', async () => {
+  const root = repository({ 'a.sql': 'select 1;', 'notes/readme.txt': 'nothing' })
+  await expect(check({ root, paths: ['notes'] })).rejects.toMatchObject({ code: 'STET_USAGE', exitStatus: 2 })
+})
+
 describe('baseline', () => {
   test('findings in it pass, also when lines move; new ones fail; gone ones are counted and pruned', async () => {
     const root = repository({ 'a.sql': INSERT, 'b.sql': 'insert into other select * from s;\n' })
@@ -136,6 +141,19 @@ describe('baseline', () => {
     await check({ root, updateBaseline: true })
     write(root, { 'a.sql': INSERT + INSERT })
     expect((await check({ root })).failing).toBe(1)
+  })
+
+  test('a look at a part says nothing of the rest, and cannot change it', async () => {
+    const root = repository({ 'a.sql': INSERT, 'sub/b.sql': 'insert into other select * from s;\n' })
+    await check({ root, updateBaseline: true })
+    expect((await check({ root, paths: ['sub'] })).baselineGone).toBe(0)
+    expect((await check({ root, rules: ['run-clock'] })).baselineGone).toBe(0)
+    await expect(check({ root, paths: ['sub'], pruneBaseline: true })).rejects.toMatchObject({
+      code: 'STET_USAGE',
+    })
+    await expect(check({ root, rules: ['run-clock'], updateBaseline: true })).rejects.toMatchObject({
+      code: 'STET_USAGE',
+    })
   })
 
   test('one that cannot be read is refused', async () => {
