@@ -24,8 +24,16 @@ const COUNTS = [
 const ALWAYS_SHOWN: ReadonlySet<keyof RunCounts> = new Set(['read', 'inserted', 'updated', 'unchanged'])
 
 /** The newest runs, one a line. */
-export function renderRunLog(entries: readonly RunLogEntry[], target: string, colors: Colors): string {
-  if (entries.length === 0) return `no runs recorded in ${escapeForTerminal(target)}`
+export function renderRunLog(
+  entries: readonly RunLogEntry[],
+  target: string,
+  colors: Colors,
+  pipeline?: string,
+): string {
+  if (entries.length === 0) {
+    const whose = pipeline === undefined ? 'runs' : `runs of pipeline "${escapeForTerminal(pipeline)}"`
+    return `no ${whose} recorded in ${escapeForTerminal(target)}`
+  }
   const counts = COUNTS.filter(
     (name) => ALWAYS_SHOWN.has(name) || entries.some((entry) => (entry.counts?.[name] ?? 0) > 0),
   )

@@ -259,6 +259,9 @@ describe('the run log', () => {
 
   test('an empty log says so', () => {
     expect(renderRunLog([], 'stet.duckdb', PLAIN)).toBe('no runs recorded in stet.duckdb')
+    expect(renderRunLog([], 'stet.duckdb', PLAIN, 'nope')).toBe(
+      'no runs of pipeline "nope" recorded in stet.duckdb',
+    )
   })
 
   test('made-up ids are cut as far as they stay apart, given ones stay whole', () => {

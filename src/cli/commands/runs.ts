@@ -48,7 +48,7 @@ async function list(invocation: Invocation<ListOptions>): Promise<number> {
   const { reporter, options } = invocation
   const { pipeline, last } = options
   const { target, entries } = await readRunLog(invocation, (log) => log.list({ pipeline, last }))
-  reporter.print(renderRunLog(entries, target, reporter.colors))
+  reporter.print(renderRunLog(entries, target, reporter.colors, pipeline))
   reporter.document({ format: 'stet-runs-1', target, runs: entries } satisfies RunLogDocument)
   return 0
 }
