@@ -65,22 +65,26 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
     }
     options.onProgress?.({ phase: 'writing', rows: changesOf(found) })
     const applied = await session.apply(found.contract, found.comparison.difference)
-    ledger.counts = countsOf(found.rows, found.comparison, applied)
-    checkEquation(ledger.counts)
+    // Not into the ledger: what was applied and not committed has not happened, and a failed run must not tell of it.
+    const counts = countsOf(found.rows, found.comparison, applied)
+    checkEquation(counts)
     signal.throwIfAborted()
-    await session.commit(record('succeeded'))
+    await session.commit({ ...record('succeeded'), counts })
     return {
       ...labelsOf(pipeline),
       runId: start.runId,
       attemptId: start.attemptId,
-      verdict: verdictOf('succeeded', ledger.counts),
+      verdict: verdictOf('succeeded', counts),
       ...ledger,
+      counts,
       columns: reported(found.contract),
       notices: notices.all,
       durationMs: Math.round(performance.now() - started),
     }
   } catch (cause) {
-    const error = signal.aborted ? signal.reason : cause
+    // An abort does not make a commit of unknown outcome a known one.
+    const isUnknown = cause instanceof StetError && cause.code === 'STET_OUTCOME_UNKNOWN'
+    const error = signal.aborted && !isUnknown ? signal.reason : cause
     const code =
       error instanceof StetError ? error.code : signal.aborted ? 'STET_INTERRUPTED' : 'STET_INTERNAL'
     const message = error instanceof Error ? error.message : String(error)

@@ -539,7 +539,12 @@ async function recordIsTrue(place: Place, runsBefore: number, wanted: unknown, w
   const since = entries.slice(0, entries.length - runsBefore)
   const total = { inserted: 0, updated: 0, deleted: 0 }
   for (const entry of since) {
-    if (entry.status !== 'succeeded' || entry.counts === null) continue
+    if (entry.counts === null) continue
+    if (entry.status !== 'succeeded') {
+      const { inserted, updated, deleted } = entry.counts
+      equal(inserted + updated + deleted, 0, `a run that ${entry.status} tells of no change, fault ${where}`)
+      continue
+    }
     total.inserted += entry.counts.inserted
     total.updated += entry.counts.updated
     total.deleted += entry.counts.deleted

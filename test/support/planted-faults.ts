@@ -101,7 +101,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
       },
       {
         file: 'pipeline/run.ts',
-        find: 'checkEquation(ledger.counts)',
+        find: 'checkEquation(counts)',
         replace: 'void checkEquation',
       },
     ],

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import type { Contract } from '../model/columns.ts'
+import type { SourcePart } from '../model/source.ts'
+import { openLocalEngine } from './engine.ts'
+import { land } from './land.ts'
+
+const CONTRACT: Contract = {
+  columns: [
+    {
+      id: 'c0',
+      name: 'id',
+      type: { kind: 'integer' },
+      origin: 'declared',
+      key: true,
+      newest: false,
+      ignored: false,
+      asText: false,
+    },
+  ],
+  keep: { updatedAt: null, contentHash: null },
+}
+const RULES = { nullKeys: 'reject', normalizeKey: undefined } as const
+
+function part(rows: string, more: Partial<SourcePart>): SourcePart {
+  return {
+    file: { path: 'in.csv', bytes: 1, sha256: '' },
+    select: () => `select c0 from (values ${rows}) as v (c0)`,
+    rejects: async () => [],
+    locate: async (numbers) => numbers.map((line) => ({ line, raw: '' })),
+    ...more,
+  }
+}
+
+test('a reader whose threads lose a record is asked again, by one thread (G9)', async () => {
+  await using local = await openLocalEngine()
+  const lossy = part(`('1'), ('2')`, {
+    records: 3,
+    selectByOneThread: () => `select c0 from (values ('1'), ('2'), ('3')) as v (c0)`,
+  })
+  const landed = await land(local, [lossy], CONTRACT, RULES)
+  expect(landed).toMatchObject({ read: 3, rejected: 0 })
+  expect(await local.count(`select count(*) from ${landed.table}`)).toBe(3)
+})
+
+test('a record that neither lands nor is rejected fails the run (G9)', async () => {
+  await using local = await openLocalEngine()
+  const short = part(`('1'), ('2')`, { records: 3 })
+  await expect(land(local, [short], CONTRACT, RULES)).rejects.toMatchObject({
+    code: 'STET_INTERNAL',
+    message: expect.stringContaining('in.csv holds 3 records, but 2 were read and 0 rejected'),
+  })
+})
+
+test('rejects come in the order of the file, each with its reason (G9)', async () => {
+  await using local = await openLocalEngine()
+  const landed = await land(local, [part(`('1'), ('x'), (null), ('1.5')`, {})], CONTRACT, RULES)
+  expect(landed).toMatchObject({ read: 4, rejected: 3 })
+  expect(landed.rejects.map(({ line, value }) => [line, value])).toEqual([
+    [2, 'x'],
+    [3, null],
+    [4, '1.5'],
+  ])
+})
