@@ -331,9 +331,16 @@ function checksOfGuards(check: Check): void {
     equal(await runCount(place), runs, 'a plan leaves no line in the record')
     const result = await load(place, SECOND, UPSERT, { plan: planned })
     deepEqual(result.counts, planned.counts)
-    await rejects(load(place, FIRST, UPSERT, { plan: planned }), (error: unknown) =>
+    equal(
+      (await load(place, SECOND, UPSERT, { plan: planned })).verdict,
+      'unchanged',
+      'a plan that was applied',
+    )
+    const other: Rows = [['a', '8.00', 'third', null, '3']]
+    await rejects(load(place, other, UPSERT, { plan: planned }), (error: unknown) =>
       isRefusal(error, 'STET_PLAN_DIFFERS', []),
     )
+    ok((await place.rows('t')).every((row) => !row.includes('third')))
   })
 
   check('an aborted run leaves the table as it was', ['G1'], async (place) => {

@@ -2,6 +2,8 @@ import { quoteLiteral } from '../local/quote.ts'
 import type { Columns } from '../model/columns.ts'
 import type { Source } from '../model/source.ts'
 
+const ROWS_A_STATEMENT = 500
+
 /** Rows as text, `null` for NULL: the smallest source there is, for contracts and examples of faults. */
 export function literalRows<C extends Columns>(
   columns: C,
@@ -17,9 +19,14 @@ export function literalRows<C extends Columns>(
       await local.run(
         `create table ${table} (n bigint, ${names.map((_, position) => `f${position} varchar`).join(', ')})`,
       )
-      for (const [index, row] of rows.entries()) {
+      const literals = rows.map((row, index) => {
         const values = row.map((value) => (value === null ? 'null' : quoteLiteral(value)))
-        await local.run(`insert into ${table} values (${[index, ...values].join(', ')})`)
+        return `(${[index, ...values].join(', ')})`
+      })
+      for (let from = 0; from < literals.length; from += ROWS_A_STATEMENT) {
+        await local.run(
+          `insert into ${table} values ${literals.slice(from, from + ROWS_A_STATEMENT).join(', ')}`,
+        )
       }
       return {
         fields: names.map((name) => ({ name })),
