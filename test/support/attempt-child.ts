@@ -4,7 +4,7 @@ import type { LocalConnection } from '../../src/model/local.ts'
 import type { Target } from '../../src/model/target.ts'
 import { duckdb } from '../../src/targets/duckdb/index.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
-import { pipelineOf } from '../../src/testing/contract.ts'
+import { pipelineOf } from '../../src/testing/kit.ts'
 import type { FaultPoint } from '../../src/testing/place.ts'
 import type { AttemptOrder } from './postgres-place.ts'
 
