@@ -7,6 +7,7 @@ import type { SourceContext, SourceFile } from '../../model/source.ts'
 import { decodeToUtf8, encodingOf } from './decode.ts'
 import { compressionOf, cutOff, decompress } from './decompress.ts'
 import { type NamedPath, resolveFiles, STANDARD_INPUT } from './resolve.ts'
+import { withSlice } from './slice-in-path.ts'
 import { checkUtf8 } from './utf8.ts'
 
 export interface OpenFilesOptions {
@@ -44,7 +45,8 @@ export interface OpenFiles {
  * @throws {StetError} `STET_SOURCE` for a file that is missing, cut off, damaged or of another format.
  */
 export async function openFiles(options: OpenFilesOptions, context: SourceContext): Promise<OpenFiles> {
-  const patterns = typeof options.files === 'string' ? [options.files] : options.files
+  const asked = typeof options.files === 'string' ? [options.files] : options.files
+  const patterns = withSlice(asked, context.slice)
   const named = await resolveFiles(patterns, context.cwd)
   const prepared: { readonly input: InputFile; readonly unchanged: () => Promise<boolean> }[] = []
   for (const file of named) prepared.push(await prepare(file, options, context))
