@@ -146,7 +146,7 @@ export function checksOfWatermarks(check: Check): void {
   })
 
   check(
-    'a watermark that is set by hand while a run reads is not overwritten',
+    'a watermark that a person sets back makes what came since come again',
     ['G4', 'G7'],
     async (place) => {
       await make(place, byClock(noon, '2025-06-01T12:00:00Z'))

@@ -8,8 +8,10 @@ import {
   COLUMNS,
   FIRST,
   idsAndNotes,
+  isRefusal,
   lastRun,
   load,
+  make,
   pipelineOf,
   REPLACE,
   type Rows,
@@ -17,6 +19,7 @@ import {
   UPSERT,
 } from './kit.ts'
 import type { Attempt, Place } from './place.ts'
+import { ofCursor } from './slice-scenarios.ts'
 
 export function checksOfOthers(check: Check): void {
   check('several starts of one run at once end as one after the other', ['G7'], async (place) => {
@@ -79,6 +82,31 @@ export function checksOfOthers(check: Check): void {
   )
 
   check(
+    'a watermark that a person sets back while a run reads stays where the person put it',
+    ['G4', 'G7'],
+    async (place) => {
+      const earlier: Rows = [['a', '2026-08-07', 'first', '1']]
+      await make(place, ofCursor(earlier))
+      const signal = new AbortController().signal
+      await using log = await place.target.openRunLog({ signal })
+      const [watermark] = await log.watermarks()
+      if (watermark === undefined) throw new Error('there is no watermark')
+      const target = between(async () => {
+        await using record = await place.target.openRecord({ signal })
+        await record.setWatermark({ ...watermark, value: '0' }, 'somebody')
+      })(place)
+      const attempt = ofCursor([...earlier, ['b', '2026-08-07', 'second', '9']])
+      await rejects(run(pipelineOf(target, attempt)), (error: unknown) =>
+        isRefusal(error, 'STET_SERIALIZATION', ['watermark']),
+      )
+      equal((await log.watermarks())[0]?.value, '0')
+      equal(await place.count('t'), 1, 'nothing of the refused run was written')
+      await make(place, attempt)
+      equal((await log.watermarks())[0]?.value, '9')
+    },
+  )
+
+  check(
     'a row that another writer refreshes is not deleted on the strength of an older look',
     ['G5', 'G7'],
     async (place) => {
@@ -96,9 +124,9 @@ export function checksOfOthers(check: Check): void {
 
 /** The target with somebody else's statement in between: after the comparison, before the first write. */
 function interfering(place: Place, act: () => Promise<void>): Target {
-  return withApply(place.target, async (session, contract, difference) => {
+  return withApply(place.target, async (session, contract, difference, _, load) => {
     await act()
-    return session.apply(contract, difference)
+    return session.apply(contract, difference, load)
   })
 }
 
@@ -122,14 +150,15 @@ function withApply(
     contract: Contract,
     difference: Difference,
     local: LocalConnection,
+    load: Parameters<TargetSession['apply']>[2],
   ) => Promise<Applied>,
 ): Target {
   return {
     ...target,
     open: async (options) => {
       const session = await target.open(options)
-      const apply: TargetSession['apply'] = (contract, difference) =>
-        act(session, contract, difference, options.local)
+      const apply: TargetSession['apply'] = (contract, difference, load) =>
+        act(session, contract, difference, options.local, load)
       return new Proxy(session, {
         get: (inner, name) => {
           if (name === 'apply') return apply

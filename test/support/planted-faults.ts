@@ -17,8 +17,8 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'no order guard in the comparison',
     file: 'local/compare.ts',
-    find: "strategy === 'upsert' ? `when ${isStale} then 'stale'` : ''",
-    replace: "strategy === 'upsert' && isStale === '' ? '' : ''",
+    find: "newest === undefined || !rules.newestWins\n      ? 'false'",
+    replace: "newest === undefined || rules.newestWins\n      ? 'false'",
     test: DUCKDB,
     caughtBy: 'a changed row is updated, a new one inserted, an older one left alone',
   },
@@ -44,7 +44,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: 'const transaction = await finishRun(connection, record)',
     replace: "await connection.query('commit'); const transaction = await finishRun(connection, record)",
     test: POSTGRES,
-    caughtBy: 'PostgreSQL from npm upsert: the connection cut anywhere, on an empty target',
+    caughtBy: 'PostgreSQL from npm upsert, on an empty target: the connection cut anywhere',
   },
   {
     name: 'staging that outlives the attempt',
@@ -53,7 +53,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     replace:
       'return `create table if not exists public.stet_stage (n bigint);\ncreate temp table stet_existing',
     test: POSTGRES,
-    caughtBy: 'PostgreSQL from npm upsert: the connection cut anywhere, on a loaded target',
+    caughtBy: 'PostgreSQL from npm upsert, on a loaded target: the connection cut anywhere',
   },
   {
     name: 'no lease',
@@ -65,7 +65,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'counts by remainder',
-    file: 'pipeline/run.ts',
+    file: 'pipeline/account.ts',
     find: 'unchanged: comparison.unchanged + applied.unchanged,\n    stale: comparison.stale + applied.stale,',
     replace:
       'unchanged: afterTransform - rejected - duplicate - applied.inserted - applied.updated,\n    stale: 0,',
@@ -78,7 +78,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: "if (outcome === 'committed') return",
     replace: "if (outcome === 'committed' && attemptId === '') return",
     test: POSTGRES,
-    caughtBy: 'PostgreSQL from npm upsert: the connection cut anywhere, on an empty target',
+    caughtBy: 'PostgreSQL from npm upsert, on an empty target: the connection cut anywhere',
   },
   {
     name: 'comparison before dedupe',
@@ -115,5 +115,69 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     replace: 'if (kept?.status !== record.status && failure !== null) {',
     test: 'src/targets/duckdb/record.test.ts',
     caughtBy: '',
+  },
+  {
+    name: 'a slice that also takes the first moment of the next one',
+    file: 'local/slice.ts',
+    find: 'order} < ${end(to)}, false)`\n}',
+    replace: 'order} <= ${end(to)}, false)`\n}',
+    test: DUCKDB,
+    caughtBy: 'windows are half-open, in the zone that is named',
+  },
+  {
+    name: 'a slice whose bounds nobody minds, neither when it is compared nor when it is written',
+    file: 'pipeline/difference.ts',
+    find: 'if (replaced !== null) return',
+    replace: "if (replaced !== null && replaced.name === '') return",
+    also: [
+      {
+        file: 'targets/postgres/removal-sql.ts',
+        find: 'return [place, ...owned, ...same].join',
+        replace: 'return [place, ...same].join',
+      },
+    ],
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm a slice is replaced, and nothing else is touched',
+  },
+  {
+    name: 'a watermark that goes to the greatest value there is, the clock or no',
+    file: 'pipeline/window.ts',
+    find: 'window.to === null ? null : `${order} <=',
+    replace: 'window.to !== null || window.to === null ? null : `${order} <=',
+    test: DUCKDB,
+    caughtBy: 'a row dated 2099 neither is read nor moves the watermark',
+  },
+  {
+    name: 'a watermark that a backfill moves',
+    file: 'pipeline/window.ts',
+    find: 'moves: asked === undefined && slice === null,',
+    replace: 'moves: true,',
+    test: DUCKDB,
+    caughtBy: 'a run that fails, a rerun and a backfill leave the watermark where it is',
+  },
+  {
+    name: 'a watermark in a commit before the rows',
+    file: 'targets/postgres/session.ts',
+    find: 'const work = { connection, local, difference, notice }',
+    replace:
+      "await connection.query(`update stet.watermark set value = '6'; commit; begin`); const work = { connection, local, difference, notice }",
+    test: POSTGRES,
+    caughtBy: 'PostgreSQL from npm upsert by a cursor: the connection cut anywhere',
+  },
+  {
+    name: 'a frozen slice that follows its source',
+    file: 'pipeline/difference.ts',
+    find: "if (frozen) return { existing: 'frozen'",
+    replace: "if (frozen) return { existing: 'update'",
+    test: DUCKDB,
+    caughtBy: 'a frozen slice keeps what its first run wrote',
+  },
+  {
+    name: 'a short extract that wipes the table',
+    file: 'pipeline/guards.ts',
+    find: 'net <= live * DELETES_SHARE) return',
+    replace: 'net <= live) return',
+    test: DUCKDB,
+    caughtBy: 'a short extract takes away no more than a tenth',
   },
 ]
