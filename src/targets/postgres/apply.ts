@@ -14,7 +14,8 @@ import { addKeySql, createTableSql, newTableTarget } from './table-sql.ts'
 import { sayWhatTriggersChanged, suppressed, triggersOf } from './triggers.ts'
 import * as sql from './write-sql.ts'
 
-const NOTHING: Applied = {
+/** What comes of a difference of no rows. */
+export const NOTHING: Applied = {
   inserted: 0,
   updated: 0,
   unchanged: 0,
@@ -69,18 +70,11 @@ export async function applyToTable(
   context: WriteContext,
   frozen: boolean,
 ): Promise<Applied> {
-  const { connection, local, difference } = options
-  const { contract, write } = context
+  const { connection, difference } = options
+  const { write } = context
   const total = difference.inserts + difference.updates + difference.deletes + difference.marks
   if (total === 0) return NOTHING
-  await connection.query(sql.createDifferenceSql(context))
-  const sent = await pushRows(connection, local, {
-    select: `select row_number() over (), op, row_id, content_hash, ${contract.columns.map(({ id }) => id).join(', ')}
-               from ${difference.table}`,
-    into: sql.differenceTarget(contract),
-  })
-  requireSent(sent, total)
-  if (total >= ANALYZE_FROM_ROWS) await connection.query(`analyze ${DIFFERENCE}`)
+  await sendDifference(options, context)
   if (context.enforcement === 'table lock') await connection.query(sql.lockTableSql(context))
 
   const removed = await remove(connection, context, difference)
@@ -104,6 +98,23 @@ export async function applyToTable(
     restored: Number(written?.restored),
     ...rest,
   }
+}
+
+/** Brings the difference to the server, into a table of its own. */
+export async function sendDifference(
+  { connection, local, difference }: ApplyOptions,
+  context: WriteContext,
+): Promise<void> {
+  const { inserts, updates, deletes, marks } = difference
+  const total = inserts + updates + deletes + marks
+  await connection.query(sql.createDifferenceSql(context))
+  const sent = await pushRows(connection, local, {
+    select: `select row_number() over (), op, row_id, content_hash, ${context.contract.columns.map(({ id }) => id).join(', ')}
+               from ${difference.table}`,
+    into: sql.differenceTarget(context.contract),
+  })
+  requireSent(sent, total)
+  if (total >= ANALYZE_FROM_ROWS) await connection.query(`analyze ${DIFFERENCE}`)
 }
 
 /** Takes away, or marks, what the load no longer has. A statement over no rows would still fire triggers. */

@@ -1,5 +1,5 @@
 import { StetError } from '../../errors.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Row } from './connection.ts'
 import { outsideSql } from './settle-sql.ts'
 import { isSlicedByKey, keyOf, type WriteContext } from './sql.ts'
 
@@ -15,10 +15,14 @@ export async function requireNoneOutside(
   context: WriteContext,
   round: 1 | 2,
 ): Promise<void> {
-  const { slice, write, table, contract } = context
+  const { slice, write } = context
   if (slice === null || write.strategy !== 'replace-partition' || isSlicedByKey(context)) return
-  const [found] = await connection.query(outsideSql(context, slice, round))
-  if (found === undefined) return
+  refuseOutside(context, (await connection.query(outsideSql(context, slice, round)))[0])
+}
+
+/** @param found The first key that is elsewhere, where, and how many there are; nothing when there is none. */
+export function refuseOutside({ slice, write, table, contract }: WriteContext, found: Row | undefined): void {
+  if (found === undefined || slice === null || write.strategy !== 'replace-partition') return
   const { by } = slice
   const keys = Number(found.keys)
   const wider = `make ${by} part of the key: key: ${JSON.stringify([...keyOf(contract).map(({ name }) => name), by])}`

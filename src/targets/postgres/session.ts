@@ -28,6 +28,14 @@ import { findRecord, finishRun, insertRun } from './record/runs.ts'
 import { moveWatermark } from './record/watermark.ts'
 import { pullScope } from './scope.ts'
 import { settingsSql } from './settings.ts'
+import {
+  applyToSlice,
+  mayExchange,
+  requirePartitioned,
+  type SliceWay,
+  type SliceWrite,
+  waysOfSlice,
+} from './slice-apply.ts'
 import { statementsOf } from './statements.ts'
 import { inTransactionOf } from './transaction.ts'
 
@@ -58,6 +66,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
   let prepared: Prepared | undefined
   /** Of the last scope, for the statements of a plan. */
   let scopeSlice: Slice | null = null
+  let way: SliceWay | null = null
   let inTransaction = false
 
   /** Gives an abort's own reason, and every other failure its place in the table of errors. */
@@ -74,6 +83,17 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
   const contractOf = (): Prepared => {
     if (prepared === undefined) throw new StetError('STET_INTERNAL', 'prepare() was not called')
     return prepared
+  }
+
+  /** The write into one slice of a table that is there; null for every other one. */
+  const slicedWrite = (contract: Contract, slice: Slice | null): SliceWrite | null => {
+    if (write.strategy !== 'replace-partition' || slice === null || table === null) return null
+    const { enforcement } = contractOf()
+    return {
+      context: { table, contract, write, enforcement, slice },
+      attemptId: start?.attemptId ?? 'plan',
+      patience: { timeoutMs: lockTimeoutMs, signal, notice, random: Math.random },
+    }
   }
 
   const leaseOf = (): Lease => {
@@ -148,6 +168,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
 
     prepare: (contract) =>
       doing('prepare', async () => {
+        if (write.strategy === 'replace-partition') requirePartitioned(identity.qualified, table, write)
         if (table === null) {
           requireCreatable(identity, contract)
           await requireNullsNotDistinct(connection, contract, write.nullKeys)
@@ -195,6 +216,9 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
       doing('read', async () => {
         if (table === null) throw new StetError('STET_INTERNAL', `${identity.qualified} does not exist yet`)
         scopeSlice = scope.kind === 'slice' ? scope.slice : null
+        const sliced = slicedWrite(contract, scopeSlice)
+        // Before the pull, so that a swap that is not possible costs nothing.
+        way = sliced === null || !mayExchange(sliced) ? null : await waysOfSlice(connection, sliced)
         return pullScope({ connection, local, table, contract, scope, readOnly: mode === 'plan' })
       }),
 
@@ -204,10 +228,13 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         const work = { connection, local, difference, notice }
         if (table === null) return applyToNewTable(work, identity, contract, write)
         const slice = load === undefined ? scopeSlice : load.slice
-        return applyToTable(work, { table, contract, write, enforcement, slice }, load?.frozen === true)
+        const frozen = load?.frozen === true
+        const sliced = slicedWrite(contract, slice)
+        if (sliced === null) return applyToTable(work, { table, contract, write, enforcement, slice }, frozen)
+        return applyToSlice(work, sliced, { frozen, live: load?.live ?? 0 })
       }),
 
-    statements: () => statementsOf({ table, write, slice: scopeSlice, ...contractOf() }, identity),
+    statements: () => statementsOf({ table, write, slice: scopeSlice, ...contractOf() }, identity, way),
 
     commit: (record, extras) =>
       doing('commit', async () => {

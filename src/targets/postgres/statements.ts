@@ -2,7 +2,9 @@ import type { WriteStrategy } from '../../model/write.ts'
 import type { TableIdentity } from './catalog.ts'
 import * as removal from './removal-sql.ts'
 import * as settle from './settle-sql.ts'
+import type { SliceWay } from './slice-apply.ts'
 import { isSlicedByKey, type WriteContext } from './sql.ts'
+import { swapStatements } from './swap.ts'
 import { addKeySql, createTableSql, newTableTarget } from './table-sql.ts'
 import * as sql from './write-sql.ts'
 
@@ -10,6 +12,7 @@ import * as sql from './write-sql.ts'
 export function statementsOf(
   context: Omit<WriteContext, 'table'> & { readonly table: WriteContext['table'] | null },
   identity: TableIdentity,
+  way: SliceWay | null = null,
 ): readonly string[] {
   const { table, contract, write } = context
   if (table === null) {
@@ -21,9 +24,26 @@ export function statementsOf(
     ]
   }
   const full: WriteContext = { ...context, table }
-  return [
+  const difference = [
     sql.createDifferenceSql(full),
     `copy ${sql.differenceTarget(contract)} from stdin (format csv)`,
+  ]
+  if (way?.how === 'swap' && write.strategy === 'replace-partition') {
+    const swapped = swapStatements(way.swap, difference)
+    if (write.apply === 'swap') return swapped
+    return [
+      '-- where less than a third of the slice changes',
+      ...inPlace(full, difference),
+      '-- else',
+      ...swapped,
+    ]
+  }
+  return inPlace(full, difference)
+}
+
+function inPlace(full: WriteContext, difference: readonly string[]): readonly string[] {
+  return [
+    ...difference,
     ...(full.enforcement === 'table lock' ? [sql.lockTableSql(full)] : []),
     ...removals(full),
     ...(full.enforcement === 'none' ? [sql.appendSql(full)] : writes(full)),
