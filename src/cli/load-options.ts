@@ -156,7 +156,7 @@ export function addLoadOptions(command: Command): Command {
     .option('--encoding <name>', 'utf-8, utf-16le, windows-1252, … (default: by byte order mark, else utf-8)')
     .option(
       '--null <text>',
-      'csv: an unquoted field that means NULL; may be repeated (default: an empty one)',
+      "csv: an unquoted field that means NULL, in place of the empty one; may be repeated, also as --null ''",
       collect,
     )
     .option('--records <path>', 'json: where the records are, such as features or data.items')

@@ -300,7 +300,25 @@ export default first
     const refused = await stet('run', 'p.ts', '--plan', 'plan.json')
     expect(refused.status).toBe(3)
     expect(refused.stderr).toContain('STET_PLAN_DIFFERS')
+    // Four rows in place of three, of which three are there by now.
+    expect(refused.stderr).toContain('Planned: 3 inserted, 0 updated')
+    expect(refused.stderr).toContain('Now: 1 inserted, 0 updated')
     expect((await stet('run', 'p.ts', '--plan', 'orders.csv')).stderr).toContain('holds no plan of this Stet')
+  })
+
+  test('a load keeps to the plan of a load', async () => {
+    const load = (...more: string[]) => stet('load', 'orders.csv', '--key', 'order_ref', ...more)
+    expect((await load('--plan', '--out', 'plan.json')).status).toBe(0)
+    const file = join(cwd, 'orders.csv')
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, `${text}A-9,9.00,paid,9\n`)
+    const refused = await load('--as-planned', 'plan.json')
+    expect(refused.status).toBe(3)
+    expect(refused.stderr).toContain('STET_PLAN_DIFFERS')
+    await writeFile(file, text)
+    expect((await load('--as-planned', 'plan.json')).stdout).toContain('3 inserted')
+    const other = await load('--as-planned', 'plan.json', '--table', 'other')
+    expect(other.stderr).toContain('holds no plan of a load into "other"')
   })
 
   test.each([

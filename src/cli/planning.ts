@@ -27,7 +27,10 @@ export function addPlanOptions(command: Command): Command {
   return command
     .optionsGroup('Planning:')
     .option('--sql', 'also show the statements')
-    .option('--out <file>', 'save the plan; stet run --plan refuses a run whose outcome would differ')
+    .option(
+      '--out <file>',
+      'save the plan; stet run --plan and stet load --as-planned refuse what would end otherwise',
+    )
     .option('--detailed-exitcode', 'end with status 5 when a run would change something, else with 0')
 }
 

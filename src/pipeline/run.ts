@@ -15,7 +15,7 @@ import { checkEquation } from './guards.ts'
 import { rowsToQuarantine } from './quarantine.ts'
 import { driftOf } from './samples.ts'
 import { sliceOfRun } from './selection.ts'
-import type { DefinedPipeline, RunOptions, RunResult } from './types.ts'
+import type { DefinedPipeline, Plan, RunOptions, RunResult } from './types.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 const LEASE_TIMEOUT_MS = 15_000
@@ -57,7 +57,7 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
     )
     // A plan that has been applied leaves nothing to do, and may be run again like any other.
     if (options.plan !== undefined && changesOf(found) > 0) {
-      await refuseOtherOutcome(local, found, options.plan.digest)
+      await refuseOtherOutcome(local, found, options.plan)
     }
     options.onProgress?.({ phase: 'writing', rows: changesOf(found) })
     const { contract, rows, comparison } = found
@@ -134,15 +134,19 @@ function extrasOf(
   }
 }
 
-async function refuseOtherOutcome(local: LocalConnection, found: Found, expected: string): Promise<void> {
-  const digest = await digestOf(local, found.comparison.difference.table, found.contract)
-  if (digest === expected) return
+async function refuseOtherOutcome(local: LocalConnection, found: Found, plan: Plan): Promise<void> {
+  const { difference } = found.comparison
+  const digest = await digestOf(local, difference.table, found.contract)
+  if (digest === plan.digest) return
+  const { inserted, updated, deleted, marked } = plan.counts
+  const planned = `${inserted} inserted, ${updated} updated, ${deleted + marked} deleted or marked`
+  const now = `${difference.inserts} inserted, ${difference.updates} updated, ${difference.deletes + difference.marks} deleted or marked`
   throw new StetError(
     'STET_PLAN_DIFFERS',
-    'The outcome would not be the one of the saved plan; nothing was written',
+    `The outcome would not be the one of the saved plan; nothing was written. Planned: ${planned}. Now: ${planned === now ? 'as many, of other rows or values' : now}`,
     {
       hint: 'The source or the table has changed since. Make a new plan and look at it',
-      details: { planned: expected, found: digest },
+      details: { planned: plan.digest, found: digest },
     },
   )
 }

@@ -1,4 +1,5 @@
 import { StetError } from '../../errors.ts'
+import type { DefinedPipeline, Plan } from '../../pipeline/types.ts'
 import type { Invocation, MakeCommand } from '../command.ts'
 import { addCommonOptions, newCommand } from '../command.ts'
 import type { LoadDocument } from '../documents.ts'
@@ -14,7 +15,7 @@ import {
   type SliceOptions,
 } from '../jobs.ts'
 import { addLoadOptions, type LoadOptions, pipelineOf } from '../load-options.ts'
-import { addPlanOptions, type PlanOptions, planLoad } from '../planning.ts'
+import { addPlanOptions, type PlanOptions, planLoad, readPlans } from '../planning.ts'
 import { renderRun } from '../render-run.ts'
 import type { OutputOptions } from '../reporter.ts'
 import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-options.ts'
@@ -29,6 +30,7 @@ interface Options
   readonly failOnDrift?: boolean
   readonly runId?: string
   readonly plan?: boolean
+  readonly asPlanned?: string
 }
 
 export const makeLoadCommand: MakeCommand = (act) => {
@@ -49,6 +51,10 @@ export const makeLoadCommand: MakeCommand = (act) => {
   )
   addPlanOptions(
     command.optionsGroup('Planning:').option('--plan', 'show what would be done and change nothing'),
+  )
+  command.option(
+    '--as-planned <file>',
+    'a plan saved by --plan --out: refuse a load whose outcome would differ',
   )
   return addCommonOptions(command)
     .addHelpText(
@@ -73,7 +79,7 @@ async function load({ context, reporter, args, options }: Invocation<Options>): 
   const job = theOne(await jobsOf([{ pipeline }], options, common, context.env, reporter.notice))
   if (options.plan === true) return planLoad(job, options, context, reporter)
   const { run } = await import('../../pipeline/run.ts')
-  const result = await run(pipeline, job.options)
+  const result = await run(pipeline, { ...job.options, plan: await planFor(pipeline, options, context.cwd) })
   reporter.endProgress()
   reporter.account(renderRun(result, reporter.colors))
   reporter.document({ format: 'stet-load-1', ...result } satisfies LoadDocument)
@@ -86,6 +92,20 @@ async function load({ context, reporter, args, options }: Invocation<Options>): 
   }
 }
 
+async function planFor(
+  { name }: DefinedPipeline,
+  { asPlanned }: Options,
+  cwd: string,
+): Promise<Plan | undefined> {
+  if (asPlanned === undefined) return undefined
+  const plans = await readPlans(asPlanned, cwd)
+  const plan = plans.find(({ pipeline }) => pipeline === name)
+  if (plan !== undefined) return plan
+  throw new StetError('STET_USAGE', `"${asPlanned}" holds no plan of a load into "${name}"`, {
+    hint: `It has ${plans.map(({ pipeline }) => pipeline).join(', ')}`,
+  })
+}
+
 function theOne([job, another]: readonly Job[]): Job {
   if (job !== undefined && another === undefined) return job
   throw new StetError('STET_USAGE', 'One load is for one slice', {
@@ -95,6 +115,12 @@ function theOne([job, another]: readonly Job[]): Job {
 
 /** `--out` of a load that plans nothing would leave no file, and whoever reads it later an old one. */
 function refusePlanOptionsAlone(options: Options): void {
+  if (options.plan === true && options.asPlanned !== undefined) {
+    throw new StetError(
+      'STET_USAGE',
+      '--plan makes a plan and --as-planned takes one: one load does one of them',
+    )
+  }
   if (options.plan === true) return
   const alone = [
     ...(options.sql === undefined ? [] : ['--sql']),

@@ -13,13 +13,13 @@ export function headerNames(record: Buffer, shape: RecordShape, file: string): r
   const details = { file }
   if (record.includes(0)) {
     throw new StetError('STET_SOURCE', `Cannot read "${file}": its header holds NUL bytes`, {
-      hint: "It may be UTF-16 without a byte order mark: name it with encoding: 'utf-16le' or 'utf-16be'",
+      hint: 'It may be UTF-16 without a byte order mark: name it: --encoding utf-16le or utf-16be (encoding in a pipeline)',
       details,
     })
   }
   if (!isUtf8(record)) {
     throw new StetError('STET_SOURCE', `Cannot read "${file}": its header is not UTF-8`, {
-      hint: "Name the file's encoding, such as encoding: 'windows-1252'",
+      hint: "Name the file's encoding: --encoding windows-1252 (encoding in a pipeline)",
       details,
     })
   }
@@ -31,7 +31,7 @@ export function headerNames(record: Buffer, shape: RecordShape, file: string): r
       'STET_COLUMNS',
       `Cannot read "${file}": column ${nameless + 1} of ${names.length} has no name in its header`,
       {
-        hint: 'Name all columns, or list their names in header and leave the first line out with skip: 1',
+        hint: 'Name all columns, or list their names and leave the first line out: --header a,b --skip 1 (header and skip in a pipeline)',
         details,
       },
     )
@@ -39,7 +39,7 @@ export function headerNames(record: Buffer, shape: RecordShape, file: string): r
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) {
     throw new StetError('STET_COLUMNS', `Cannot read "${file}": its header names column "${twice}" twice`, {
-      hint: 'List other names in header and leave the first line out with skip: 1',
+      hint: 'List other names and leave the first line out: --header a,b --skip 1 (header and skip in a pipeline)',
       details: { ...details, column: twice },
     })
   }

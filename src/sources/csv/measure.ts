@@ -90,7 +90,7 @@ export async function measure(
       'STET_SOURCE',
       `Cannot read "${file.name}": a quote in the record at line ${unclosed.line} is never closed (G9)`,
       {
-        hint: "The file may be cut off. If quotes have no meaning in it, say so: quote: ''",
+        hint: "The file may be cut off. If quotes have no meaning in it, say so: --quote '' (quote: '' in a pipeline)",
         details: { file: file.name, line: unclosed.line },
       },
     )
@@ -138,7 +138,10 @@ function headerRecord(file: string, record: Buffer, flags: RecordFlags): Buffer 
   throw new StetError(
     'STET_SOURCE',
     `Cannot read "${file}": in its header something follows a closing quote: ${record.toString('utf8', 0, 200)}`,
-    { hint: "If quotes have no meaning in the file, say so: quote: ''", details: { file } },
+    {
+      hint: "If quotes have no meaning in the file, say so: --quote '' (quote: '' in a pipeline)",
+      details: { file },
+    },
   )
 }
 

@@ -40,7 +40,7 @@ export async function chooseDelimiter(
       'STET_CONFIG',
       `Cannot tell the delimiter of "${file.name}": ${fitting.length === 0 ? 'none' : 'more than one'} of ` +
         `comma, semicolon, tab and bar gives the ${wanted} fields that header names`,
-      { hint: "Name it: delimiter: ';'", details: { file: file.name } },
+      { hint: "Name it: --delimiter ';' (delimiter in a pipeline)", details: { file: file.name } },
     )
   }
   const best = candidates.reduce((a, b) => (fieldsBy(b) > fieldsBy(a) ? b : a))

@@ -226,7 +226,7 @@ function tooWide(path: string): StetError {
     'STET_SOURCE',
     `Cannot read "${path}": its records have over ${COLUMNS_MAX} different keys`,
     {
-      hint: 'An object whose keys are data is no record; name the array of records with the option records',
+      hint: 'An object whose keys are data is no record; name the array of records: --records features (records in a pipeline)',
       details: { file: path },
     },
   )

@@ -29,7 +29,7 @@ export async function layoutOf(input: InputFile, { records, format }: LayoutOpti
   const head = await headOf(input)
   if (head.trim() === '' && input.bytes <= HEAD_BYTES) {
     throw new StetError('STET_SOURCE', `Cannot read "${path}" as JSON: it is empty (G10)`, {
-      hint: "A document without records is []; where an empty file means none, say so: format: 'ndjson'",
+      hint: "A document without records is []; where an empty file means none, say so: --format ndjson (format: 'ndjson' in a pipeline)",
       details: { file: path },
     })
   }
@@ -70,7 +70,7 @@ async function notUtf8(input: InputFile, at: number): Promise<StetError> {
   }
   const { path } = input.file
   return new StetError('STET_SOURCE', `Cannot read "${path}" as JSON: line ${line} is not in UTF-8`, {
-    hint: "Name the file's encoding with the option encoding",
+    hint: "Name the file's encoding: --encoding utf-16le (encoding in a pipeline)",
     details: { file: path, line },
   })
 }

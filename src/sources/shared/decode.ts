@@ -100,7 +100,7 @@ export async function* decodeToUtf8(
         'STET_SOURCE',
         `Cannot read "${name}" as ${encoding}: bad bytes near line ${near} (G9)`,
         {
-          hint: "Name the file's real encoding with the option encoding",
+          hint: "Name the file's real encoding: --encoding windows-1252 (encoding in a pipeline)",
           details: { file: name, line: near },
           cause,
         },

@@ -70,7 +70,10 @@ export function describeError(error: unknown, action: string): StetError {
   if (sqlstate === null) {
     // The local engine fails in the middle of a copy as well; that is no reason to try again.
     const code = isSocketError(error) ? 'STET_CONNECTION' : 'STET_INTERNAL'
-    return new StetError(code, `Cannot ${action}: ${messageOf(error)}`, { cause: error })
+    return new StetError(code, `Cannot ${action}: ${messageOf(error)}`, {
+      ...(isRefusal(error) ? { hint: 'Is PostgreSQL running there? Look at host and port of the url' } : {}),
+      cause: error,
+    })
   }
   const code = codeOf(sqlstate)
   const facts = [server.message, server.detail].filter((part) => typeof part === 'string' && part !== '')
@@ -79,6 +82,13 @@ export function describeError(error: unknown, action: string): StetError {
     details: { sqlstate, ...namedParts(server) },
     cause: error,
   })
+}
+
+/** Nobody listens at the address, or there is no such address. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isRefusal)
+  const { code } = error as { readonly code?: unknown }
+  return code === 'ECONNREFUSED' || code === 'ENOTFOUND'
 }
 
 /** Node's own errors of sockets and names have a `code`; those of the driver only a sentence. */
@@ -110,6 +120,12 @@ function hintOf(code: StetErrorCode, server: ServerError): Pick<StetErrorOptions
   }
   if (code === 'STET_TRIGGER' && typeof server.where === 'string') {
     return { hint: `Raised in ${server.where.split('\n')[0]}` }
+  }
+  if (code === 'STET_PRIVILEGE' && sqlstateOf(server) === '25006') {
+    return { hint: 'The database only reads: it is a standby, or default_transaction_read_only is on' }
+  }
+  if (code === 'STET_PRIVILEGE' && sqlstateOf(server) === '42501') {
+    return { hint: 'Ask its owner for the right; docs and the README of the target list what a run needs' }
   }
   if (code === 'STET_LOCK_TIMEOUT') return { hint: 'Another transaction holds the table; run again later' }
   return {}
