@@ -1,9 +1,11 @@
-import { resolve } from 'node:path'
+import { stat, writeFile } from 'node:fs/promises'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { StetError } from '../errors.ts'
 import type { FaultKind } from './plan/trials.ts'
 import { type KeptPlace, type Progress, type Proof, prove } from './prove.ts'
 import { type ProofDocument, proofDocument } from './report/document.ts'
-import { type Paint, PLAIN_PAINT, terminalReport } from './report/terminal.ts'
+import { formatOfReport, type ReportFormat, renderReport } from './report/formats.ts'
+import { type Paint, PLAIN_PAINT } from './report/terminal.ts'
 import { type Fence, openFence, openGround } from './sandbox/fence.ts'
 import type { Filling } from './sandbox/fill.ts'
 import { findPrograms } from './sandbox/programs.ts'
@@ -38,6 +40,8 @@ export interface ProveCommandOptions {
   readonly allowNetwork?: boolean
   /** The folder of PostgreSQL's programs. */
   readonly postgres?: string
+  /** Files to write the report to, each in the format that its name says. */
+  readonly report?: readonly string[]
 }
 
 /** Everything outside that the command touches. */
@@ -54,7 +58,7 @@ export interface ProveIo {
 export interface ProveCommandResult {
   readonly exitStatus: number
   readonly proof: Proof
-  text(paint?: Paint): string
+  render(format: ReportFormat, paint?: Paint): string
   /** For `--json`. */
   readonly document: ProofDocument
 }
@@ -75,12 +79,14 @@ export async function proveCommand(
     })
   }
   const failOn = options.failOn === undefined ? DEFAULT_FAIL_ON : classes(options.failOn)
+  const reports = await reportFiles(options.report ?? [], io.folder)
+  const workFolder = resolve(io.folder, options.work ?? '.')
   const programs = await findPrograms(io.environment['PATH'] ?? '', options.postgres)
   await using fence = await fenceFor(options.allowNetwork === true, io)
   const proof = await prove({
     command,
     filling: fillingOf(options),
-    workFolder: resolve(io.folder, options.work ?? '.'),
+    workFolder,
     watched: options.files ?? [],
     passed: options.env ?? [],
     environment: io.environment,
@@ -101,12 +107,45 @@ export async function proveCommand(
     onProgress: (progress) => io.onProgress(progressText(progress)),
     onKept: options.keep === true ? (place) => showKept(place, io) : null,
   })
-  return {
-    exitStatus: EXIT_STATUS[proof.verdict],
-    proof,
-    text: (paint = PLAIN_PAINT) => terminalReport(proof, failOn, paint),
-    document: proofDocument(proof, failOn),
+  const script = await scriptOf(command, workFolder, io.folder)
+  const render = (format: ReportFormat, paint: Paint = PLAIN_PAINT) =>
+    renderReport(format, proof, { failOn, script, paint })
+  for (const { path, format } of reports) await writeFile(path, `${render(format)}\n`)
+  return { exitStatus: EXIT_STATUS[proof.verdict], proof, render, document: proofDocument(proof, failOn) }
+}
+
+interface ReportFile {
+  readonly path: string
+  readonly format: ReportFormat
+}
+
+/** A proof takes minutes: a report that could not be written is refused before. */
+async function reportFiles(files: readonly string[], folder: string): Promise<readonly ReportFile[]> {
+  const reports = files.map((file) => ({ path: resolve(folder, file), format: formatOfReport(file) }))
+  for (const { path } of reports) {
+    const parent = await stat(dirname(path)).catch(() => null)
+    if (parent?.isDirectory() === true) continue
+    throw new StetError('STET_USAGE', `Cannot write the report "${path}": its folder is not there`, {
+      hint: `Make it first: mkdir -p ${dirname(path)}`,
+    })
   }
+  return reports
+}
+
+/** The first word of the command that names a file of its folder, as seen from where `stet` was started. */
+async function scriptOf(
+  command: readonly string[],
+  workFolder: string,
+  folder: string,
+): Promise<string | null> {
+  for (const word of command) {
+    const path = resolve(workFolder, word)
+    const seen = relative(folder, path)
+    if (seen.startsWith('..') || isAbsolute(seen)) continue
+    const found = await stat(path).catch(() => null)
+    if (found?.isFile() === true) return seen
+  }
+  return null
 }
 
 /** A job with its own connection string would run dozens of times against production: it does not get there. */

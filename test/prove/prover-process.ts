@@ -5,14 +5,14 @@ const [options = '{}', ...command] = process.argv.slice(2)
 const abort = new AbortController()
 process.once('SIGINT', () => abort.abort(new Error('interrupted')))
 try {
-  const { exitStatus, text } = await proveCommand(command, JSON.parse(options), {
+  const { exitStatus, render } = await proveCommand(command, JSON.parse(options), {
     environment: process.env,
     folder: process.cwd(),
     onProgress: (progress) => process.stderr.write(`${progress}\n`),
     ask: null,
     signal: abort.signal,
   })
-  process.stdout.write(`${text()}\n`)
+  process.stdout.write(`${render('text')}\n`)
   process.exitCode = exitStatus
 } catch (error) {
   process.stderr.write(`${String(error)}\n`)

@@ -129,13 +129,13 @@ describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
 
   test('a command that uses another database is not proved: status 3, and how to pass it', async () => {
     await writeFile(join(folder, 'seed.sql'), 'create table t (a int)')
-    const { exitStatus, text } = await command('true', {
+    const { exitStatus, render } = await command('true', {
       seed: join(folder, 'seed.sql'),
       allowNetwork: !isFenced,
     })
     expect(exitStatus).toBe(3)
-    expect(text()).toContain('did not use the database it was given')
-    expect(text()).toContain('--env WAREHOUSE_URL={url}')
+    expect(render('text')).toContain('did not use the database it was given')
+    expect(render('text')).toContain('--env WAREHOUSE_URL={url}')
   })
 
   test('a command that changes nothing proves nothing', async () => {

@@ -1,11 +1,13 @@
 import { Option } from 'commander'
 import type { ProveCommandOptions } from '../../prove/command.ts'
+import type { ReportFormat } from '../../prove/report/formats.ts'
 import type { Paint } from '../../prove/report/terminal.ts'
 import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
 import { collect, parseCount, parseDuration } from '../option-values.ts'
 import type { OutputOptions, Reporter } from '../reporter.ts'
 
-type ProveOptions = OutputOptions & ProveCommandOptions & { readonly try?: readonly string[] }
+type ProveOptions = OutputOptions &
+  ProveCommandOptions & { readonly try?: readonly string[]; readonly format: ReportFormat }
 
 export const makeProveCommand: MakeCommand = (act) => {
   const command = newCommand(
@@ -50,12 +52,24 @@ export const makeProveCommand: MakeCommand = (act) => {
       'what convicts, repeatable (default: lost, doubled, different, stuck, success)',
       collect,
     )
+  command
+    .optionsGroup('What is shown:')
+    .addOption(
+      new Option('--format <format>', 'how the report is written')
+        .choices(['text', 'json', 'junit', 'github', 'html'])
+        .default('text'),
+    )
+    .option(
+      '--report <file>',
+      'also writes it to a .html, .xml (JUnit), .json or .txt file, repeatable',
+      collect,
+    )
   return addCommonOptions(command).action(act(proveIt))
 }
 
 async function proveIt({ context, reporter, args, options }: Invocation<ProveOptions>): Promise<number> {
   const { proveCommand } = await import('../../prove/command.ts')
-  const { try: kinds, ...given } = options
+  const { try: kinds, format, ...given } = options
   const result = await proveCommand(args, kinds === undefined ? given : { ...given, kinds }, {
     environment: { ...context.env },
     folder: context.cwd,
@@ -63,7 +77,7 @@ async function proveIt({ context, reporter, args, options }: Invocation<ProveOpt
     ask: null,
     signal: context.signal,
   })
-  reporter.print(result.text(paintOf(reporter)))
+  reporter.print(result.render(format, paintOf(reporter)))
   reporter.document(result.document)
   return result.exitStatus
 }

@@ -2,6 +2,7 @@ import { classesOf, type Proof } from '../prove.ts'
 import type { TrialResult } from '../trial.ts'
 import { type Class, type Difference, severity, worstOf } from '../verdict.ts'
 import { type Cause, causeOf } from './cause.ts'
+import { visible } from './visible.ts'
 
 /** Trials that came to the same end, told once. */
 export interface Finding {
@@ -56,7 +57,8 @@ function groupKey(
 }
 
 /** `30 rows in fact`, `1 request POST /v1/charges`. */
-export function subjectOf({ kind, count, where, note }: Difference): string {
+export function subjectOf({ kind, count, where: place, note }: Difference): string {
+  const where = visible(place)
   const many = (noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
   switch (kind) {
     case 'table':
