@@ -1,7 +1,7 @@
 import { StetError } from '../errors.ts'
 import type { Reference } from './compare.ts'
 import type { Lab, Observation, Run, World } from './lab.ts'
-import { type Point, pointsOf, samePoints } from './plan/points.ts'
+import { momentsOf, type Point, pointsOf, sameFileChanges, samePoints, sharedPoints } from './plan/points.ts'
 import { sameFiles, volatileFiles } from './state/files.ts'
 import { type Fingerprint, volatileColumns } from './state/fingerprint.ts'
 import type { Ignore } from './state/ignore.ts'
@@ -50,6 +50,10 @@ export async function runBaseline(options: BaselineOptions): Promise<Baseline> {
     lab.foldDigits = true
     ;[first, second] = [await cleanRun(seed, options), await cleanRun(seed, options)]
   }
+  if (!sameFileChanges(first.points, second.points)) {
+    lab.foldFiles = true
+    ;[first, second] = [await cleanRun(seed, options), await cleanRun(seed, options)]
+  }
   const states = [await lab.observe(first.world, ignore), await lab.observe(second.world, ignore)] as const
   const volatile = [
     ...volatileColumns(states[0].database, states[1].database),
@@ -68,7 +72,7 @@ export async function runBaseline(options: BaselineOptions): Promise<Baseline> {
     loaded: first.world,
     clean: { observation, database: await lab.cluster.clone(first.world.database) },
     run: first.run,
-    points: first.points,
+    points: pointsToTry(first, second, !sameFiles(seedState.files, observation.files) && !lab.canTrace),
     ignore: counting,
     volatile,
     timeLimitMs: Math.max(first.run.outcome.ms, second.run.outcome.ms) * SLOWER + LEAST_LIMIT_MS,
@@ -79,10 +83,18 @@ export async function runBaseline(options: BaselineOptions): Promise<Baseline> {
   }
 }
 
-async function cleanRun(
-  seed: World,
-  { lab, timeLimitMs }: BaselineOptions,
-): Promise<{ readonly world: World; readonly run: Run; readonly points: readonly Point[] }> {
+interface CleanRun {
+  readonly world: World
+  readonly run: Run
+  readonly points: readonly Point[]
+}
+
+function pointsToTry(first: CleanRun, second: CleanRun, needsMoments: boolean): readonly Point[] {
+  const shared = sharedPoints(first.points, second.points)
+  return needsMoments ? [...shared, ...momentsOf(first.run.outcome.ms)] : shared
+}
+
+async function cleanRun(seed: World, { lab, timeLimitMs }: BaselineOptions): Promise<CleanRun> {
   const world = await lab.fork(seed)
   const run = await lab.run(world, { timeLimitMs, record: true })
   const { status, end, output, failure } = run.outcome

@@ -25,6 +25,8 @@ export interface ProveCommandOptions {
   readonly env?: readonly string[]
   readonly ignore?: readonly string[]
   readonly listen?: number
+  /** False: file calls are not watched; default is true where strace is. */
+  readonly trace?: boolean
   /** Kinds of faults to try: `crash`, `ambiguous`, `error`, `overlap`, `twice`. */
   readonly kinds?: readonly string[]
   readonly exhaustive?: boolean
@@ -93,6 +95,7 @@ export async function proveCommand(
     ignore: options.ignore ?? [],
     replies: [],
     listenPort: options.listen ?? 0,
+    traceFiles: options.trace !== false,
     kinds: options.kinds === undefined ? ALL_KINDS : options.kinds.flatMap(kindsNamed),
     isExhaustive: options.exhaustive === true,
     tryAll: options.all === true || options.replay !== undefined,

@@ -1,5 +1,7 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { armFault } from './arm.ts'
+import { type FileTrace, startFileTrace } from './files/trace.ts'
 import {
   type CannedReply,
   copyLedger,
@@ -13,10 +15,10 @@ import type { Fault } from './plan/trials.ts'
 import type { Cluster } from './sandbox/cluster.ts'
 import { environmentOf, fillIn, PASSWORD, type Places } from './sandbox/environment.ts'
 import type { Fence } from './sandbox/fence.ts'
-import { type Outcome, type RunningCommand, startCommand } from './sandbox/process.ts'
-import { copyFolder, digestOfFiles, type FileStates, filesOf } from './state/files.ts'
+import { type Outcome, startCommand } from './sandbox/process.ts'
+import { copyFolder, digestOfFiles, type FileStates, filesOf, isToolPath } from './state/files.ts'
 import { digestOf, type Fingerprint, fingerprint } from './state/fingerprint.ts'
-import type { Ignore } from './state/ignore.ts'
+import { type Ignore, ignoring } from './state/ignore.ts'
 import { labelOf } from './wire/label.ts'
 import { startProxy, type Unit, type WireProxy } from './wire/proxy.ts'
 
@@ -46,10 +48,14 @@ export interface LabOptions {
   readonly workFolder: string
   /** Which files count; none named: all of the work folder. */
   readonly watched: readonly string[]
+  /** What the user leaves out. */
+  readonly ignore: readonly string[]
   /** Where worlds keep their folders. */
   readonly folder: string
   readonly replies: readonly CannedReply[]
   readonly listenPort: number
+  /** Whether file calls can be seen and stopped after. */
+  readonly canTrace: boolean
   /** Ends the running commands. */
   readonly signal: AbortSignal
 }
@@ -57,8 +63,10 @@ export interface LabOptions {
 interface RunRequest {
   readonly timeLimitMs: number
   readonly fault?: Fault
-  /** Asks after each answer whether a transaction has ended. Needs the cluster for itself. */
+  /** Looks for points; asks after each answer whether a transaction has ended. Needs the cluster for itself. */
   readonly record?: boolean
+  /** How much longer than usual a file call is held, when others got ahead of the kill. Default: 1. */
+  readonly patience?: number
   /** For `overlap`: waits while the fault holds the run. */
   readonly whileHeld?: () => Promise<void>
   /** Another run uses the same database: whoever started both waits for the end of their sessions. */
@@ -72,12 +80,17 @@ export interface Run {
   readonly requests: number
   /** Whether the fault happened. */
   readonly isReached: boolean
+  /** Whether more files were changed than should have been by then. */
+  readonly isOvershot: boolean
 }
 
 export interface Lab {
   readonly cluster: Cluster
+  readonly canTrace: boolean
   /** Digits in names count as one name; for jobs that make up the names of their tables. */
   foldDigits: boolean
+  /** The same for files. */
+  foldFiles: boolean
   begin(database: string): Promise<World>
   fork(world: World): Promise<World>
   discard(world: World): Promise<void>
@@ -88,21 +101,46 @@ export interface Lab {
 /** Runs the command in worlds of its own, one database and one folder each. */
 export function createLab(options: LabOptions): Lab {
   const { cluster, fence } = options
+  const ignored = ignoring(options.ignore)
   let made = 0
+  /** How often recorded runs made each system call: so often a delay is paid. */
+  const usualCalls = new Map<string, number>()
 
   const newWorld = async (database: string, work: string, home: string | null, ledger: Ledger) => {
     const name = `${++made}`
-    const folder = join(options.folder, `trial-${name}`)
-    await mkdir(join(folder, 'tmp'), { recursive: true })
+    await mkdir(join(options.folder, `trial-${name}`, 'tmp'), { recursive: true })
+    // The kernel tells of files by their real paths.
+    const folder = await realpath(join(options.folder, `trial-${name}`))
     await copyFolder(work, join(folder, 'work'))
     if (home === null) await mkdir(join(folder, 'home'))
     else await copyFolder(home, join(folder, 'home'))
     return { name, database, folder, ledger }
   }
 
+  /** Watching costs time: only where points are looked for, or a fault needs it. */
+  const traceFor = async (world: World, { record, fault, patience = 1 }: RunRequest, events: Event[]) => {
+    const point = fault?.point
+    const isNeeded = record === true || point?.kind === 'file change'
+    if (!options.canTrace || !isNeeded) return null
+    return startFileTrace({
+      folder: world.folder,
+      work: join(world.folder, 'work'),
+      home: join(world.folder, 'home'),
+      foldNames: lab.foldFiles,
+      counts: (path) => !isToolPath(path) && !ignored.file(path),
+      onChange: (change) => events.push({ kind: 'file change', change }),
+      delay:
+        point?.call === undefined
+          ? null
+          : { call: point.call, ms: delayFor(point.call, usualCalls) * patience },
+    })
+  }
+
   const lab: Lab = {
     cluster,
+    canTrace: options.canTrace,
     foldDigits: false,
+    foldFiles: false,
     begin: async (database) => {
       return newWorld(await cluster.clone(database), options.workFolder, null, emptyLedger())
     },
@@ -134,9 +172,11 @@ export function createLab(options: LabOptions): Lab {
         onRequest: (request) => events.push({ kind: 'request', request }),
       })
       const places = placesOf(world, proxy, recorder.port)
+      await using trace = await traceFor(world, request, events)
+      const [program = '', ...args] = options.command.map((word) => fillIn(word, places))
       const running = startCommand({
         fence,
-        command: options.command.map((word) => fillIn(word, places)),
+        command: trace?.wrap({ program, args }) ?? { program, args },
         folder: places.dir,
         environment: environmentOf({
           caller: options.environment,
@@ -148,12 +188,15 @@ export function createLab(options: LabOptions): Lab {
         }),
         timeLimitMs: request.timeLimitMs,
       })
-      const strike = request.fault && armFault(request.fault, proxy, recorder, running, request)
+      const parts = { proxy, recorder, trace, running, whileHeld: request.whileHeld }
+      const strike = request.fault && armFault(request.fault, parts)
       const stop = () => void running.kill()
       options.signal.addEventListener('abort', stop)
       const outcome = await running.ended
       options.signal.removeEventListener('abort', stop)
       await strike?.settled()
+      await trace?.settled()
+      if (request.record === true) noteCalls(usualCalls, trace)
       options.signal.throwIfAborted()
       proxy.cutAll()
       if (request.isOverlapping !== true) await cluster.settle(world.database)
@@ -164,6 +207,7 @@ export function createLab(options: LabOptions): Lab {
         events,
         requests: recorder.requests.length,
         isReached: strike?.hasFired() ?? true,
+        isOvershot: strike?.isOvershot() ?? false,
       }
     },
     observe: async (world, ignore) => {
@@ -187,6 +231,18 @@ async function transactionCounter(cluster: Cluster, events: Event[]): Promise<(u
   }
 }
 
+const LONGEST_DELAY_MS = 20
+/** What all delays of one run may cost together. */
+const DELAYS_MS = 1500
+
+function delayFor(call: string, usual: ReadonlyMap<string, number>): number {
+  return Math.min(LONGEST_DELAY_MS, DELAYS_MS / Math.max(1, usual.get(call) ?? 1))
+}
+
+function noteCalls(usual: Map<string, number>, trace: FileTrace | null): void {
+  for (const [name, count] of trace?.calls ?? []) usual.set(name, Math.max(count, usual.get(name) ?? 0))
+}
+
 function placesOf(world: World, proxy: WireProxy, httpPort: number): Places {
   return {
     // Some libraries want a password, and SQLAlchemy the long name of the scheme.
@@ -197,59 +253,4 @@ function placesOf(world: World, proxy: WireProxy, httpPort: number): Places {
     dir: join(world.folder, 'work'),
     http: `http://127.0.0.1:${httpPort}`,
   }
-}
-
-interface Strike {
-  hasFired(): boolean
-  /** Settles when what the fault started has ended. */
-  settled(): Promise<void>
-}
-
-function armFault(
-  { kind, point, code }: Fault,
-  proxy: WireProxy,
-  recorder: ReturnType<typeof startRecorder>,
-  running: RunningCommand,
-  { whileHeld }: RunRequest,
-): Strike {
-  const at = (one: { readonly signature: string; readonly occurrence: number }) =>
-    one.signature === point.signature && one.occurrence === point.occurrence
-  const arm = (how: { hold: 'before' | 'after' } | { cut: 'before' | 'after' }) =>
-    point.kind === 'commit' ? proxy.arm({ ...how, at }) : recorder.arm({ ...how, fits: at })
-  let hasFired = false
-  let work: Promise<unknown> = Promise.resolve()
-  const when = (fired: Promise<unknown>, act: () => Promise<unknown>) => {
-    void fired.then(() => {
-      hasFired = true
-      work = act()
-    })
-  }
-  switch (kind) {
-    case 'kill before':
-      when(arm({ hold: 'before' }).fired, running.kill)
-      break
-    case 'kill after':
-      when(arm({ hold: 'after' }).fired, running.kill)
-      break
-    case 'cut before':
-      when(arm({ cut: 'before' }).fired, async () => undefined)
-      break
-    case 'cut after':
-      when(arm({ cut: 'after' }).fired, async () => undefined)
-      break
-    case 'error':
-      when(proxy.arm({ error: code ?? '40001', at }).fired, async () => undefined)
-      break
-    case 'overlap': {
-      const held = arm({ hold: 'before' })
-      when(held.fired, async () => {
-        await whileHeld?.()
-        held.release()
-      })
-      break
-    }
-    default:
-      kind satisfies never
-  }
-  return { hasFired: () => hasFired, settled: async () => void (await work) }
 }

@@ -41,10 +41,9 @@ export interface Repair {
 export async function runTrial(planned: PlannedTrial, context: TrialContext): Promise<TrialResult> {
   if (planned.fault.kind === 'overlap') return runOverlap(planned, context)
   const { lab, baseline } = context
-  const start = planned.start === 'seed' ? baseline.seed : baseline.loaded
-  const world = await lab.fork(start)
-  const run = await lab.run(world, { timeLimitMs: baseline.timeLimitMs, fault: planned.fault })
-  if (!run.isReached) return finish(world, context, { ...resultOf(planned, run), isReached: false })
+  const { world, run } = await interrupted(planned, context)
+  if (!run.isReached || run.isOvershot)
+    return finish(world, context, { ...resultOf(planned, run), isReached: false })
   const state = await lab.observe(world, baseline.ignore)
   const seen = resultOf(planned, run, gapsOf(planned, state, baseline))
   const key = memoKey(planned.start, state)
@@ -63,6 +62,24 @@ export async function runTrial(planned: PlannedTrial, context: TrialContext): Pr
     isFromMemo: known !== undefined,
     differences: found,
   })
+}
+
+const MOST_ATTEMPTS = 3
+/** How much longer the next attempt keeps a program waiting after its file call. */
+const PATIENCE = 5
+
+/** A run with the fault in it. Tried again when others had gone on before the kill came: that is another state. */
+async function interrupted(
+  { start, fault }: PlannedTrial,
+  { lab, baseline }: TrialContext,
+): Promise<{ readonly world: World; readonly run: Run }> {
+  for (let attempt = 1; ; attempt++) {
+    const world = await lab.fork(start === 'seed' ? baseline.seed : baseline.loaded)
+    const patience = PATIENCE ** (attempt - 1)
+    const run = await lab.run(world, { timeLimitMs: baseline.timeLimitMs, fault, patience })
+    if (!run.isOvershot || attempt === MOST_ATTEMPTS) return { world, run }
+    await lab.discard(world)
+  }
 }
 
 /** Under which a state and what became of it are remembered. Start is part of it: what is ignored may differ. */

@@ -33,6 +33,7 @@ export async function proveIt(
     ignore: [],
     replies: [],
     listenPort: 0,
+    traceFiles: true,
     kinds: ['kill before', 'kill after', 'cut before', 'cut after', 'error', 'overlap'],
     isExhaustive: false,
     tryAll: false,

@@ -28,6 +28,7 @@ export const makeProveCommand: MakeCommand = (act) => {
     .option('--files <path>', 'files that count, repeatable (default: all of its folder)', collect)
     .option('--listen <port>', 'a database port that is built into it', parseCount)
     .option('--timeout <duration>', 'how long a clean run may take (default: 10min)', parseDuration)
+    .option('--no-trace', 'do not watch its file calls with strace; crashes between them are left to chance')
     .option('--allow-network', 'go on where the system cannot keep it from other servers')
     .optionsGroup('What is tried:')
     .addOption(

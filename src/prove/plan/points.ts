@@ -1,36 +1,78 @@
+import type { FileChange } from '../files/changes.ts'
 import type { MutatingRequest } from '../http/recorder.ts'
 import type { Unit } from '../wire/proxy.ts'
 
 /** A place in a run where something becomes durable: what a crash right after it leaves behind is a state of its own. */
 export interface Point {
-  readonly kind: 'commit' | 'request'
+  readonly kind: 'commit' | 'request' | 'file change' | 'moment'
   /** With `occurrence`, finds the place again in another run. */
   readonly signature: string
   readonly occurrence: number
+  /** Points of one shape are alike, so that some of them stand for all. */
+  readonly shape: string
   /** What became durable, statement by statement. */
   readonly what: readonly string[]
   /** How many transactions the server ended in this one message; only the last can be told apart from outside. */
   readonly transactions: number
+  /** The system call that makes a file change. */
+  readonly call?: string
+  /** Of a moment, counted from the start of the command. */
+  readonly afterMs?: number
 }
 
 /** Something that happened in a recorded run, in order. */
 export type Event =
   | { readonly kind: 'answer'; readonly unit: Unit; readonly transactions: number }
   | { readonly kind: 'request'; readonly request: MutatingRequest }
+  | { readonly kind: 'file change'; readonly change: FileChange }
 
-/** The points of a recorded run: answers with which a transaction that wrote has ended, and requests. */
+/**
+ * The points of a recorded run: answers with which a transaction that wrote has ended, requests, and changes of files.
+ * Of writes to one file, one after the other, the first leaves a torn file and the last a whole one.
+ */
 export function pointsOf(events: readonly Event[], units: readonly Unit[]): readonly Point[] {
-  return events.flatMap((event): Point[] => {
-    if (event.kind === 'request') {
-      const { signature, occurrence, method, path, body } = event.request
-      const what = [`${method} ${path} ${body}`.trim()]
-      return [{ kind: 'request', signature, occurrence, what, transactions: 0 }]
-    }
-    const { unit, transactions } = event
-    if (unit.answer?.status !== 'I' || transactions === 0) return []
-    const { signature, occurrence } = unit
-    return [{ kind: 'commit', signature, occurrence, what: writesOf(unit, units), transactions }]
+  return events.flatMap((event, at) => {
+    if (event.kind === 'request') return [requestPoint(event.request)]
+    if (event.kind === 'answer') return commitPoints(event, units)
+    return changePoints(event, events[at - 1], events[at + 1])
   })
+}
+
+function requestPoint({ signature, occurrence, method, path, body }: MutatingRequest): Point {
+  const what = [`${method} ${path} ${body}`.trim()]
+  return { kind: 'request', signature, occurrence, shape: signature, what, transactions: 0 }
+}
+
+function commitPoints(
+  { unit, transactions }: Event & { kind: 'answer' },
+  units: readonly Unit[],
+): readonly Point[] {
+  if (unit.answer?.status !== 'I' || transactions === 0) return []
+  const { signature, occurrence } = unit
+  const what = writesOf(unit, units)
+  return [{ kind: 'commit', signature, occurrence, shape: signature, what, transactions }]
+}
+
+function changePoints(
+  event: Event & { kind: 'file change' },
+  before: Event | undefined,
+  after: Event | undefined,
+): readonly Point[] {
+  const { signature, occurrence, shape, what, call } = event.change
+  const [continues, goesOn] = [isSameWrite(event, before), isSameWrite(event, after)]
+  if (continues && goesOn) return []
+  const part = continues ? ' (the last part)' : goesOn ? ' (the first part)' : ''
+  const point = { signature, occurrence, shape: `${shape}${part}`, what: [`${what}${part}`], call }
+  return [{ kind: 'file change', ...point, transactions: 0 }]
+}
+
+function isSameWrite({ change }: Event & { kind: 'file change' }, other: Event | undefined): boolean {
+  return (
+    other?.kind === 'file change' &&
+    change.isWrite &&
+    other.change.isWrite &&
+    other.change.what === change.what
+  )
 }
 
 const SHOWN_STATEMENTS = 4
@@ -51,12 +93,48 @@ function writesOf(unit: Unit, units: readonly Unit[]): readonly string[] {
 const READS =
   /^(begin|start transaction|commit|end|rollback|set|show|select|lock|savepoint|release|discard|deallocate|listen)\b|^$/
 
-/** Whether both runs have the same points, in whatever order. */
+/** Whether both runs have the same commits and requests, in whatever order. */
 export function samePoints(one: readonly Point[], other: readonly Point[]): boolean {
-  const names = (points: readonly Point[]) => points.map(nameOf).sort().join('\n')
+  return sameNames(one, other, (kind) => kind !== 'file change')
+}
+
+/** Whether both runs change the same files as often, in whatever order. */
+export function sameFileChanges(one: readonly Point[], other: readonly Point[]): boolean {
+  return sameNames(one, other, (kind) => kind === 'file change')
+}
+
+function sameNames(
+  one: readonly Point[],
+  other: readonly Point[],
+  counts: (kind: Point['kind']) => boolean,
+): boolean {
+  const names = (points: readonly Point[]) =>
+    points
+      .filter(({ kind }) => counts(kind))
+      .map(nameOf)
+      .sort()
+      .join('\n')
   return names(one) === names(other)
+}
+
+/** The points of `one` without changes of files that the other run has not made: no third run can be relied on to. */
+export function sharedPoints(one: readonly Point[], other: readonly Point[]): readonly Point[] {
+  const known = new Set(other.map(nameOf))
+  return one.filter((point) => point.kind !== 'file change' || known.has(nameOf(point)))
 }
 
 export function nameOf({ kind, signature, occurrence }: Point): string {
   return `${kind} ${signature} ${occurrence}`
+}
+
+const MOMENTS = 8
+
+/** Where file calls cannot be seen: moments, spread over the time that a clean run takes. */
+export function momentsOf(cleanMs: number): readonly Point[] {
+  return Array.from({ length: MOMENTS }, (_, n) => {
+    const share = (n + 0.5) / MOMENTS
+    const signature = `${Math.round(share * 100)} % of the time of a clean run`
+    const place = { signature, occurrence: 1, shape: signature, what: [signature] }
+    return { kind: 'moment', ...place, transactions: 0, afterMs: share * cleanMs }
+  })
 }

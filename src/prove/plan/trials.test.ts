@@ -9,7 +9,7 @@ function points(...signatures: readonly string[]): readonly Point[] {
   return signatures.map((signature) => {
     const occurrence = (seen.get(signature) ?? 0) + 1
     seen.set(signature, occurrence)
-    return { kind: 'commit', signature, occurrence, what: [signature], transactions: 1 }
+    return { kind: 'commit', signature, occurrence, shape: signature, what: [signature], transactions: 1 }
   })
 }
 

@@ -36,7 +36,7 @@ interface Chosen {
 export function thin(points: readonly Point[]): readonly Chosen[] {
   const edges = new Map<string, Chosen[]>()
   points.forEach((point, at) => {
-    const edge = [points[at - 1], point, points[at + 1]].map((one) => one?.signature ?? '').join(' ')
+    const edge = [points[at - 1], point, points[at + 1]].map((one) => one?.shape ?? '').join(' | ')
     const found = edges.get(edge) ?? []
     edges.set(edge, found)
     found.push({ point, position: at + 1 })
@@ -48,7 +48,20 @@ export function thin(points: readonly Point[]): readonly Chosen[] {
       if (chosen !== undefined) kept.add(chosen)
     }
   }
-  return [...kept].sort((a, b) => a.position - b.position)
+  return fewFileChanges([...kept].sort((a, b) => a.position - b.position))
+}
+
+const MOST_FILE_CHANGES = 24
+
+/** A run that writes hundreds of unlike files would be all trials; evenly chosen ones, and always the last, will do. */
+function fewFileChanges(chosen: readonly Chosen[]): readonly Chosen[] {
+  const changes = chosen.filter(({ point }) => point.kind === 'file change')
+  const step = changes.length / MOST_FILE_CHANGES
+  if (step <= 1) return chosen
+  const kept = new Set(
+    Array.from({ length: MOST_FILE_CHANGES }, (_, n) => changes[Math.ceil((n + 1) * step) - 1]),
+  )
+  return chosen.filter((one) => one.point.kind !== 'file change' || kept.has(one))
 }
 
 const ERROR_CODE = '40001'
@@ -77,13 +90,14 @@ export function planTrials(
   for (const [start, points] of starts) {
     for (const one of points) {
       add(start, 'kill after', one)
-      add(start, 'cut after', one)
+      if (isOnWire(one)) add(start, 'cut after', one)
     }
   }
   for (const [start, points] of starts) {
     const [first] = points
-    if (first !== undefined) add(start, 'kill before', first)
-    for (const one of oncePerClass(points)) {
+    // Before the first file change is after what came before it, or nothing at all.
+    if (first !== undefined && isOnWire(first)) add(start, 'kill before', first)
+    for (const one of oncePerClass(points.filter(isOnWire))) {
       add(start, 'cut before', one)
       if (one.point.kind === 'commit') add(start, 'error', one)
     }
@@ -92,6 +106,11 @@ export function planTrials(
   for (const one of commits.slice(0, MOST_OVERLAPS)) add('seed', 'overlap', one)
   // Number 1 is the plain second run.
   return trials.map((trial, at) => ({ n: at + 2, ...trial }))
+}
+
+/** A connection can be lost there; a file knows no connections. */
+function isOnWire({ point }: Chosen): boolean {
+  return point.kind === 'commit' || point.kind === 'request'
 }
 
 function oncePerClass(points: readonly Chosen[]): readonly Chosen[] {

@@ -62,6 +62,11 @@ export async function copyFolder(from: string, to: string): Promise<void> {
   }
 }
 
+/** Whether a file, by its path in a work folder, is inside one of those. */
+export function isToolPath(path: string): boolean {
+  return path.split('/').some((name) => TOOL_FOLDERS.has(name))
+}
+
 function isTool(path: string): boolean {
   return TOOL_FOLDERS.has(path.split('/').at(-1) ?? '')
 }
