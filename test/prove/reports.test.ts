@@ -10,6 +10,7 @@ import { type ReportFormat, renderReport } from '../../src/prove/report/formats.
 import { PLAIN_PAINT } from '../../src/prove/report/terminal.ts'
 import { openFence } from '../../src/prove/sandbox/fence.ts'
 import { DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
+import { violations } from '../support/schemas.ts'
 import { hasPsql, PATIENCE_MS, proveIt } from './support.ts'
 
 /** Two commits; a crash in between doubles rows whose values try to get out of every format. */
@@ -104,6 +105,16 @@ describe.skipIf(!hasPsql)('the reports of real proofs (they need psql)', () => {
     expect(xml).toContain('message="doubled: 4 rows in sales,&lt;b&gt;:%"')
     expect(render('junit', survives)).toContain('failures="0" errors="0"')
     expect(render('junit', unproved)).toContain('tests="1" failures="0" errors="1"')
+  })
+
+  test('JSON is as its schema says, whatever the verdict', () => {
+    for (const proof of [convicted, survives, unproved]) {
+      expect(violations('prove.json', JSON.parse(render('json', proof)))).toEqual([])
+    }
+    const document: object = JSON.parse(render('json', convicted))
+    expect(violations('prove.json', { ...document, verdict: 'fine' })).toEqual([
+      '/verdict must be equal to one of the allowed values',
+    ])
   })
 
   test('the page holds all it shows, and nothing of it is read as markup', () => {
