@@ -1,7 +1,7 @@
 import type { FileTrace } from './files/trace.ts'
 import type { HttpRecorder } from './http/recorder.ts'
 import type { Point } from './plan/points.ts'
-import type { Fault } from './plan/trials.ts'
+import { type Fault, REFUSED_CONNECTION } from './plan/trials.ts'
 import type { RunningCommand } from './sandbox/process.ts'
 import type { WireProxy } from './wire/proxy.ts'
 
@@ -55,7 +55,9 @@ export function armFault(fault: Fault, parts: ArmedParts): Strike {
       when(arm({ cut: 'after' }).fired, async () => undefined)
       break
     case 'error':
-      when(proxy.arm({ error: code ?? '40001', at }).fired, async () => undefined)
+      if (code === REFUSED_CONNECTION) {
+        when(proxy.refuse(point.connection ?? 1, code), async () => undefined)
+      } else when(proxy.arm({ error: code ?? '40001', at }).fired, async () => undefined)
       break
     case 'overlap': {
       const held = arm({ hold: 'before' })

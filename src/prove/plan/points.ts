@@ -14,6 +14,8 @@ export interface Point {
   readonly what: readonly string[]
   /** How many transactions the server ended in this one message; only the last can be told apart from outside. */
   readonly transactions: number
+  /** Which connection of the run a commit comes over, from 1 in the order they were opened. */
+  readonly connection?: number
   /** The system call that makes a file change. */
   readonly call?: string
   /** Of a moment, counted from the start of the command. */
@@ -48,9 +50,9 @@ function commitPoints(
   units: readonly Unit[],
 ): readonly Point[] {
   if (unit.answer?.status !== 'I' || transactions === 0) return []
-  const { signature, occurrence } = unit
+  const { signature, occurrence, connection } = unit
   const what = writesOf(unit, units)
-  return [{ kind: 'commit', signature, occurrence, shape: signature, what, transactions }]
+  return [{ kind: 'commit', signature, occurrence, shape: signature, what, transactions, connection }]
 }
 
 function changePoints(

@@ -9,7 +9,8 @@ function points(...signatures: readonly string[]): readonly Point[] {
   return signatures.map((signature) => {
     const occurrence = (seen.get(signature) ?? 0) + 1
     seen.set(signature, occurrence)
-    return { kind: 'commit', signature, occurrence, shape: signature, what: [signature], transactions: 1 }
+    const place = { signature, occurrence, shape: signature, what: [signature], connection: 1 }
+    return { kind: 'commit', ...place, transactions: 1 }
   })
 }
 
@@ -45,8 +46,23 @@ test('errors, lost connections and overlaps are tried once for each kind of poin
     ['kill after', 4],
     ['cut before', 2],
     ['cut after', 4],
-    ['error', 2],
+    ['error', 7],
     ['overlap', 2],
+  ])
+})
+
+test('each kind of commit meets every error, and each connection is refused once, before its first commit', () => {
+  const seed = points('a', 'b', 'a', 'b').map((point, at) => ({ ...point, connection: at < 2 ? 1 : 2 }))
+  const plan = planTrials({ seed, loaded: points('a') }, { kinds: ['error'], isExhaustive: false })
+  expect(plan.map(({ start, fault }) => `${start} ${fault.position} ${fault.code}`)).toEqual([
+    'seed 1 40001',
+    'seed 2 40001',
+    'loaded 1 40001',
+    'seed 1 40P01',
+    'seed 1 57P01',
+    'seed 2 40P01',
+    'seed 2 57P01',
+    'seed 1 53300',
   ])
 })
 

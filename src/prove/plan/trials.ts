@@ -64,7 +64,12 @@ function fewFileChanges(chosen: readonly Chosen[]): readonly Chosen[] {
   return chosen.filter((one) => one.point.kind !== 'file change' || kept.has(one))
 }
 
-const ERROR_CODE = '40001'
+/** serialization_failure: what every job has to expect of every statement. */
+const USUAL_ERROR = '40001'
+/** deadlock_detected, which leaves a session as the usual one does; admin_shutdown, which ends it. */
+const OTHER_ERRORS = ['40P01', '57P01']
+/** too_many_connections: a session is refused before it can say anything. */
+export const REFUSED_CONNECTION = '53300'
 const MOST_OVERLAPS = 4
 
 /**
@@ -79,9 +84,9 @@ export function planTrials(
   const chosen = (points: readonly Point[]) =>
     isExhaustive ? points.map((point, at) => ({ point, position: at + 1 })) : thin(points)
   const trials: Omit<PlannedTrial, 'n'>[] = []
-  const add = (start: 'seed' | 'loaded', kind: FaultKind, { point, position }: Chosen) => {
-    const code = kind === 'error' ? { code: ERROR_CODE } : {}
-    if (kinds.includes(kind)) trials.push({ start, fault: { kind, point, position, ...code } })
+  const add = (start: 'seed' | 'loaded', kind: FaultKind, { point, position }: Chosen, code?: string) => {
+    const fault = { kind, point, position, ...(code === undefined ? {} : { code }) }
+    if (kinds.includes(kind)) trials.push({ start, fault })
   }
   const starts = [
     ['seed', chosen(traces.seed)],
@@ -99,11 +104,13 @@ export function planTrials(
     if (first !== undefined && isOnWire(first)) add(start, 'kill before', first)
     for (const one of oncePerClass(points.filter(isOnWire))) {
       add(start, 'cut before', one)
-      if (one.point.kind === 'commit') add(start, 'error', one)
+      if (one.point.kind === 'commit') add(start, 'error', one, USUAL_ERROR)
     }
   }
   const commits = oncePerClass(chosen(traces.seed)).filter(({ point }) => point.kind === 'commit')
   for (const one of commits.slice(0, MOST_OVERLAPS)) add('seed', 'overlap', one)
+  for (const one of commits) for (const code of OTHER_ERRORS) add('seed', 'error', one, code)
+  for (const one of firstOfConnections(commits, traces.seed)) add('seed', 'error', one, REFUSED_CONNECTION)
   // Number 1 is the plain second run.
   return trials.map((trial, at) => ({ n: at + 2, ...trial }))
 }
@@ -111,6 +118,16 @@ export function planTrials(
 /** A connection can be lost there; a file knows no connections. */
 function isOnWire({ point }: Chosen): boolean {
   return point.kind === 'commit' || point.kind === 'request'
+}
+
+/** Of each connection that one of the commits came over, the first point: nothing of it happens when it is refused. */
+function firstOfConnections(commits: readonly Chosen[], points: readonly Point[]): readonly Chosen[] {
+  const connections = new Set(commits.map(({ point }) => point.connection))
+  return [...connections].flatMap((connection): Chosen[] => {
+    const at = points.findIndex((point) => point.kind === 'commit' && point.connection === connection)
+    const point = points[at]
+    return point === undefined ? [] : [{ point, position: at + 1 }]
+  })
 }
 
 function oncePerClass(points: readonly Chosen[]): readonly Chosen[] {

@@ -1,5 +1,5 @@
 import type { Point } from '../plan/points.ts'
-import type { Fault } from '../plan/trials.ts'
+import { type Fault, REFUSED_CONNECTION } from '../plan/trials.ts'
 import { visible } from './visible.ts'
 
 /** One line of the story of an interrupted run, for whoever draws it. */
@@ -75,7 +75,7 @@ function cut({ kind, code }: Fault): TimelineStep {
     'kill after': 'killed here',
     'cut before': 'connection lost here',
     'cut after': 'answer lost here',
-    error: `error ${code ?? ''} here`,
+    error: code === REFUSED_CONNECTION ? `connection refused (${code}) here` : `error ${code ?? ''} here`,
     overlap: 'a second run starts and ends here',
   }[kind]
   return { kind: 'cut', what }
@@ -94,6 +94,7 @@ export function faultText({ kind, position, point, code }: Fault, of: number): s
     case 'cut after':
       return `answer to ${place} lost`
     case 'error':
+      if (code === REFUSED_CONNECTION) return `the connection of ${place} refused (${code})`
       return `${place} refused with ${code ?? 'an error'}`
     case 'overlap':
       return `a second run while the first waits before ${place}`
