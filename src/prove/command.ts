@@ -22,6 +22,8 @@ export interface ProveCommandOptions {
   /** The command's folder; default is the current one. */
   readonly work?: string
   readonly files?: readonly string[]
+  /** DuckDB or SQLite files to copy into the command's folder. */
+  readonly db?: readonly string[]
   readonly env?: readonly string[]
   readonly ignore?: readonly string[]
   readonly listen?: number
@@ -90,6 +92,7 @@ export async function proveCommand(
     filling: fillingOf(options),
     workFolder,
     watched: options.files ?? [],
+    databaseFiles: (options.db ?? []).map((file) => resolve(io.folder, file)),
     passed: options.env ?? [],
     environment: io.environment,
     ignore: options.ignore ?? [],

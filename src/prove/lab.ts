@@ -1,6 +1,8 @@
 import { mkdir, realpath, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { armFault } from './arm.ts'
+import { copyDatabase } from './datafiles/load.ts'
+import { type DataFileReader, dataFileReader } from './datafiles/reader.ts'
 import { type FileTrace, startFileTrace } from './files/trace.ts'
 import {
   type CannedReply,
@@ -36,6 +38,7 @@ export interface Observation {
   readonly world: World
   readonly database: Fingerprint
   readonly files: FileStates
+  readonly dataFiles: DataFileReader
   readonly digest: string
 }
 
@@ -46,6 +49,8 @@ export interface LabOptions {
   readonly environment: NodeJS.ProcessEnv
   readonly passed: readonly string[]
   readonly workFolder: string
+  /** Databases from elsewhere, to be copied into it. */
+  readonly databaseFiles: readonly string[]
   /** Which files count; none named: all of the work folder. */
   readonly watched: readonly string[]
   /** What the user leaves out. */
@@ -101,6 +106,7 @@ export interface Lab {
 /** Runs the command in worlds of its own, one database and one folder each. */
 export function createLab(options: LabOptions): Lab {
   const { cluster, fence } = options
+  const dataFiles = dataFileReader(options.folder)
   const ignored = ignoring(options.ignore)
   let made = 0
   /** How often recorded runs made each system call: so often a delay is paid. */
@@ -121,18 +127,17 @@ export function createLab(options: LabOptions): Lab {
   const traceFor = async (world: World, { record, fault, patience = 1 }: RunRequest, events: Event[]) => {
     const point = fault?.point
     const isNeeded = record === true || point?.kind === 'file change'
+    const call = point?.change?.call
     if (!options.canTrace || !isNeeded) return null
     return startFileTrace({
       folder: world.folder,
       work: join(world.folder, 'work'),
       home: join(world.folder, 'home'),
       foldNames: lab.foldFiles,
-      counts: (path) => !isToolPath(path) && !ignored.file(path),
+      // The index of a write-ahead log is made again by whoever opens it next.
+      counts: (path) => !isToolPath(path) && !path.endsWith('-shm') && !ignored.file(path),
       onChange: (change) => events.push({ kind: 'file change', change }),
-      delay:
-        point?.call === undefined
-          ? null
-          : { call: point.call, ms: delayFor(point.call, usualCalls) * patience },
+      delay: call === undefined ? null : { call, ms: delayFor(call, usualCalls) * patience },
     })
   }
 
@@ -142,7 +147,10 @@ export function createLab(options: LabOptions): Lab {
     foldDigits: false,
     foldFiles: false,
     begin: async (database) => {
-      return newWorld(await cluster.clone(database), options.workFolder, null, emptyLedger())
+      const world = await newWorld(await cluster.clone(database), options.workFolder, null, emptyLedger())
+      for (const file of options.databaseFiles)
+        await copyDatabase(file, join(world.folder, 'work', basename(file)))
+      return world
     },
     fork: async (world) => {
       const database = await cluster.clone(world.database)
@@ -213,9 +221,9 @@ export function createLab(options: LabOptions): Lab {
     observe: async (world, ignore) => {
       await using session = await cluster.open(world.database)
       const database = await fingerprint(session, ignore)
-      const files = await filesOf(join(world.folder, 'work'), ignore, options.watched)
+      const files = await filesOf(join(world.folder, 'work'), ignore, options.watched, dataFiles)
       const parts = [digestOf(database), digestOfFiles(files), digestOfLedger(world.ledger)]
-      return { world, database, files, digest: parts.join('\n') }
+      return { world, database, files, dataFiles, digest: parts.join('\n') }
     },
   }
   return lab
@@ -231,9 +239,9 @@ async function transactionCounter(cluster: Cluster, events: Event[]): Promise<(u
   }
 }
 
-const LONGEST_DELAY_MS = 20
+const LONGEST_DELAY_MS = 10
 /** What all delays of one run may cost together. */
-const DELAYS_MS = 1500
+const DELAYS_MS = 500
 
 function delayFor(call: string, usual: ReadonlyMap<string, number>): number {
   return Math.min(LONGEST_DELAY_MS, DELAYS_MS / Math.max(1, usual.get(call) ?? 1))

@@ -5,14 +5,15 @@ import { type Baseline, type Obstacle, runBaseline } from './baseline.ts'
 import { differences } from './compare.ts'
 import { whyNoTrace } from './files/trace.ts'
 import type { CannedReply } from './http/recorder.ts'
-import { createLab, type Lab } from './lab.ts'
-import { nameOf, type Point, pointsOf } from './plan/points.ts'
+import { createLab, type Lab, type Observation } from './lab.ts'
+import { nameOf, type Point, pointsOf, withoutEngineSteps } from './plan/points.ts'
 import { type FaultKind, type PlannedTrial, planTrials } from './plan/trials.ts'
 import { type Cluster, startCluster } from './sandbox/cluster.ts'
 import type { Fence } from './sandbox/fence.ts'
 import { type Filling, fill } from './sandbox/fill.ts'
 import { isAlive } from './sandbox/postgres-server.ts'
 import type { PostgresPrograms } from './sandbox/programs.ts'
+import { databasesOf, tablesOfFiles } from './state/files.ts'
 import { type Touched, touchedRows } from './state/fingerprint.ts'
 import { ignoring } from './state/ignore.ts'
 import { memoKey, type Repair, runTrial, stuck, type TrialContext, type TrialResult } from './trial.ts'
@@ -23,6 +24,8 @@ export interface ProveOptions {
   readonly filling: Filling
   /** The command's current folder; every trial gets a copy. */
   readonly workFolder: string
+  /** DuckDB or SQLite files from elsewhere; every trial gets copies in its folder. */
+  readonly databaseFiles: readonly string[]
   /** Files and folders in it that count; none named: all. */
   readonly watched: readonly string[]
   readonly passed: readonly string[]
@@ -205,8 +208,9 @@ async function runTwice(context: TrialContext): Promise<Twice> {
 
   const isKept = context.keep(all)
   if (!isKept) await lab.discard(world)
+  const points = withoutEngineSteps(pointsOf(run.events, run.units), databasesOf(state.files))
   return {
-    points: pointsOf(run.events, run.units),
+    points,
     touched,
     result: {
       n: 1,
@@ -287,7 +291,9 @@ function proofOf(findings: Findings): Proof {
   const notReached = results.filter((result) => !result.isReached).length
   const tried = results.filter((result) => result.isReached)
   const reruns = tried.filter((result) => result.rerun !== null && !result.isFromMemo)
-  const before = baseline.seedState.database.tables
+  const tablesOf = ({ database, files }: Observation) =>
+    new Map([...database.tables, ...tablesOfFiles(files)])
+  const before = tablesOf(baseline.seedState)
   return {
     verdict: verdictOf(findings, notReached),
     command: options.command,
@@ -300,7 +306,7 @@ function proofOf(findings: Findings): Proof {
       messages: baseline.run.units.length,
       requests: baseline.run.requests,
       points: baseline.points,
-      changes: [...baseline.clean.observation.database.tables]
+      changes: [...tablesOf(baseline.clean.observation)]
         .map(([table, { rows }]) => ({ table, before: before.get(table)?.rows ?? 0, after: rows }))
         .filter((change) => change.before !== change.after),
     },

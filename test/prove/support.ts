@@ -28,6 +28,7 @@ export async function proveIt(
   return await prover({
     filling: { kind: 'empty' },
     watched: [],
+    databaseFiles: [],
     passed: [],
     environment: process.env,
     ignore: [],

@@ -21,6 +21,7 @@ export const makeProveCommand: MakeCommand = (act) => {
     .option('--from <url>', 'a PostgreSQL database to copy; it is only read')
     .option('--only <pattern>', 'with --from: only these tables, repeatable', collect)
     .option('--exclude <pattern>', 'with --from: not these tables, repeatable', collect)
+    .option('--db <file>', "a DuckDB or SQLite file, copied into the command's folder; repeatable", collect)
     .option('--postgres <folder>', "where PostgreSQL's programs are")
     .optionsGroup('The command:')
     .option('--env <name>', 'NAME passes a variable on, NAME={url} sets one; repeatable', collect)

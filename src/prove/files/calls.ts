@@ -1,6 +1,16 @@
 /** A system call that may have changed what the file system holds. */
 export interface FileCall {
-  readonly verb: 'open' | 'empty' | 'write' | 'truncate' | 'rename' | 'remove' | 'link' | 'make folder'
+  readonly verb:
+    | 'open'
+    | 'empty'
+    | 'write'
+    | 'truncate'
+    | 'rename'
+    | 'remove'
+    | 'link'
+    | 'make folder'
+    /** Changes nothing, but what was written before it belongs together: a transaction of an embedded database. */
+    | 'settle'
   readonly path: string
   /** What a rename or link leads to; null otherwise. */
   readonly to: string | null
@@ -12,7 +22,7 @@ export interface FileCall {
 export const WATCHED_CALLS: readonly string[] = [
   ...['open', 'openat', 'creat', 'write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'copy_file_range'],
   ...['sendfile', 'truncate', 'ftruncate', 'rename', 'renameat', 'renameat2', 'unlink', 'unlinkat', 'rmdir'],
-  ...['link', 'linkat', 'symlink', 'symlinkat', 'mkdir', 'mkdirat'],
+  ...['link', 'linkat', 'symlink', 'symlinkat', 'mkdir', 'mkdirat', 'fsync', 'fdatasync', 'fcntl'],
 ]
 
 const LINE = /^\d+ +(\w+)\((.*)\) += \d+(?:<(.*)>)?(?: \([A-Z, ]+\))?$/
@@ -45,6 +55,12 @@ export function fileCallOf(line: string, folder: string): FileCall | null {
     case 'pwritev2':
     case 'sendfile':
       return one('write', descriptors[0])
+    case 'fsync':
+    case 'fdatasync':
+      return one('settle', descriptors[0])
+    case 'fcntl':
+      // SQLite gives its lock back at the end of a transaction, and without `synchronous` that is all there is to see.
+      return args.includes('l_type=F_UNLCK') ? one('settle', descriptors[0]) : null
     case 'copy_file_range':
       return one('write', descriptors[1])
     case 'ftruncate':

@@ -6,7 +6,9 @@ export interface FileChange {
   readonly occurrence: number
   /** Changes of one kind, for choosing among many. */
   readonly shape: string
-  readonly isWrite: boolean
+  readonly verb: FileCall['verb']
+  /** Its path in the work folder, or `~/path`; of a renamed one the new. */
+  readonly file: string
   /** `write to out.csv`. */
   readonly what: string
   /** The system call that made it. */
@@ -28,7 +30,8 @@ export function fileCounter(options: FileCounterOptions): (call: FileCall) => Fi
     const names = [call.path, call.to].map((path) => (path === null ? null : placeOf(path, options)))
     const [path = null, to = null] = names
     const name = to ?? path
-    if (name === null || !options.counts(name)) return null
+    // The lock of a file that does not count may end a transaction of one that does.
+    if (name === null || (call.verb !== 'settle' && !options.counts(name))) return null
     const folded = options.foldNames ? foldedName(name) : name
     const signature = `${call.verb} ${folded}`
     const occurrence = (occurrences.get(signature) ?? 0) + 1
@@ -37,7 +40,8 @@ export function fileCounter(options: FileCounterOptions): (call: FileCall) => Fi
       signature,
       occurrence,
       shape: `${call.verb} ${foldedName(name)}`,
-      isWrite: call.verb === 'write',
+      verb: call.verb,
+      file: name,
       what: textOf(call, path, to),
       call: call.name,
     }

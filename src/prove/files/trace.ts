@@ -59,6 +59,7 @@ export async function startFileTrace(options: FileTraceOptions): Promise<FileTra
     const call = fileCallOf(line, work)
     const change = call === null ? null : counter(call)
     if (change === null) return undefined
+    if (change.verb === 'settle') return onChange(change)
     changes += 1
     const found = waiting
     if (found?.fits(change) === true) {

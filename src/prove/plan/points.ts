@@ -16,10 +16,18 @@ export interface Point {
   readonly transactions: number
   /** Which connection of the run a commit comes over, from 1 in the order they were opened. */
   readonly connection?: number
-  /** The system call that makes a file change. */
-  readonly call?: string
+  /** Of a file change: the system call that makes it, and what it does to which file. */
+  readonly change?: FileStep
   /** Of a moment, counted from the start of the command. */
   readonly afterMs?: number
+}
+
+interface FileStep {
+  readonly call: string
+  readonly verb: FileChange['verb']
+  readonly file: string
+  /** Writes to the file go on. */
+  readonly isTorn: boolean
 }
 
 /** Something that happened in a recorded run, in order. */
@@ -30,7 +38,8 @@ export type Event =
 
 /**
  * The points of a recorded run: answers with which a transaction that wrote has ended, requests, and changes of files.
- * Of writes to one file, one after the other, the first leaves a torn file and the last a whole one.
+ * Of writes to one file, one after the other and not synced in between, the first leaves a torn file and the last a
+ * whole one.
  */
 export function pointsOf(events: readonly Event[], units: readonly Unit[]): readonly Point[] {
   return events.flatMap((event, at) => {
@@ -60,20 +69,22 @@ function changePoints(
   before: Event | undefined,
   after: Event | undefined,
 ): readonly Point[] {
-  const { signature, occurrence, shape, what, call } = event.change
+  const { signature, occurrence, shape, what, call, verb, file } = event.change
+  if (verb === 'settle') return []
   const [continues, goesOn] = [isSameWrite(event, before), isSameWrite(event, after)]
   if (continues && goesOn) return []
   const part = continues ? ' (the last part)' : goesOn ? ' (the first part)' : ''
-  const point = { signature, occurrence, shape: `${shape}${part}`, what: [`${what}${part}`], call }
-  return [{ kind: 'file change', ...point, transactions: 0 }]
+  const point = { signature, occurrence, shape: `${shape}${part}`, what: [`${what}${part}`] }
+  const change = { call, verb, file, isTorn: goesOn }
+  return [{ kind: 'file change', ...point, change, transactions: 0 }]
 }
 
 function isSameWrite({ change }: Event & { kind: 'file change' }, other: Event | undefined): boolean {
   return (
     other?.kind === 'file change' &&
-    change.isWrite &&
-    other.change.isWrite &&
-    other.change.what === change.what
+    change.verb === 'write' &&
+    other.change.verb === 'write' &&
+    other.change.file === change.file
   )
 }
 
@@ -128,6 +139,25 @@ export function sharedPoints(one: readonly Point[], other: readonly Point[]): re
 export function nameOf({ kind, signature, occurrence }: Point): string {
   return `${kind} ${signature} ${occurrence}`
 }
+
+/**
+ * Leaves out what an embedded database does inside one transaction: that it survives a crash there is its promise and
+ * not the job's. What a transaction has come to is durable after the last of its writes, or without its journal.
+ */
+export function withoutEngineSteps(
+  points: readonly Point[],
+  databases: ReadonlySet<string>,
+): readonly Point[] {
+  return points.flatMap((point) => {
+    const { change, signature, occurrence } = point
+    if (change === undefined || !databases.has(change.file.replace(COMPANION, ''))) return [point]
+    const isEnd = change.verb === 'remove' || (change.verb === 'write' && !change.isTorn)
+    // Nothing tells its transactions apart, so that none can stand for others.
+    return isEnd ? [{ ...point, shape: `${signature} ${occurrence}` }] : []
+  })
+}
+
+const COMPANION = /(\.wal|-wal|-journal)$/
 
 const MOMENTS = 8
 

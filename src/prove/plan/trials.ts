@@ -52,15 +52,21 @@ export function thin(points: readonly Point[]): readonly Chosen[] {
 }
 
 const MOST_FILE_CHANGES = 24
+/** Its multiples fall evenly everywhere between two whole numbers. */
+const GOLDEN = 0.618
 
-/** A run that writes hundreds of unlike files would be all trials; evenly chosen ones, and always the last, will do. */
+/**
+ * A run that writes hundreds of unlike files would be all trials: one of each stretch, and the last. Not each in the
+ * same place of its stretch, or of two steps that take turns one would never be met.
+ */
 function fewFileChanges(chosen: readonly Chosen[]): readonly Chosen[] {
   const changes = chosen.filter(({ point }) => point.kind === 'file change')
   const step = changes.length / MOST_FILE_CHANGES
   if (step <= 1) return chosen
   const kept = new Set(
-    Array.from({ length: MOST_FILE_CHANGES }, (_, n) => changes[Math.ceil((n + 1) * step) - 1]),
+    Array.from({ length: MOST_FILE_CHANGES }, (_, n) => changes[Math.floor((n + ((n * GOLDEN) % 1)) * step)]),
   )
+  kept.add(changes.at(-1))
   return chosen.filter((one) => one.point.kind !== 'file change' || kept.has(one))
 }
 

@@ -64,7 +64,7 @@ export function subjectOf({ kind, count, where: place, note }: Difference): stri
     case 'table':
       return `${many('row')} in ${where}`
     case 'file':
-      return note === 'lines' ? `${many('line')} in ${where}` : where
+      return note === 'lines' || note === 'rows' ? `${many(note.slice(0, -1))} in ${where}` : where
     case 'request':
       return `${many('request')} ${where}`
     case 'definition':

@@ -34,8 +34,9 @@ export function outcomeText({ difference, claimsSuccess, class: name }: Finding)
   const { clean, here, kind, note } = difference
   if (name === 'stuck') return visible(note ?? 'it wrote nothing')
   const when = claimsSuccess ? 'then' : 'after the rerun'
-  const noun = kind === 'request' ? 'request' : note === 'lines' ? 'line' : kind === 'file' ? 'file' : 'row'
-  const extra = note === null || note === 'lines' ? '' : ` (${note})`
+  const isCounted = note === 'lines' || note === 'rows'
+  const noun = isCounted ? note.slice(0, -1) : kind === 'request' || kind === 'file' ? kind : 'row'
+  const extra = note === null || isCounted ? '' : ` (${note})`
   return `${when}: ${plural(here, noun)} where a clean run leaves ${clean}${extra}`
 }
 

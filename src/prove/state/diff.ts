@@ -182,7 +182,7 @@ select distinct on (1) ${rowHash} as "stet row", ${textColumns(columns)}
 const inReadersOrder = new Intl.Collator('en', { numeric: true })
 
 /** Hashes come in no order that a reader could follow. */
-function byValues(one: RowExample, other: RowExample): number {
+export function byValues(one: RowExample, other: RowExample): number {
   const text = ({ values }: RowExample) => Object.values(values).join(' ')
   return inReadersOrder.compare(text(one), text(other))
 }
