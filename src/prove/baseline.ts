@@ -1,5 +1,6 @@
 import { StetError } from '../errors.ts'
 import type { Reference } from './compare.ts'
+import { withInnerCommits } from './inner-commits.ts'
 import type { Lab, Observation, Run, World } from './lab.ts'
 import {
   momentsOf,
@@ -78,7 +79,7 @@ export async function runBaseline(options: BaselineOptions): Promise<Baseline> {
     loaded: first.world,
     clean: { observation, database: await lab.cluster.clone(first.world.database) },
     run: first.run,
-    points,
+    points: await withInnerCommits(points, seed, lab, limitMs),
     ignore: counting,
     volatile,
     timeLimitMs: limitMs,

@@ -12,9 +12,10 @@ import {
   type Ledger,
   startRecorder,
 } from './http/recorder.ts'
-import type { Event } from './plan/points.ts'
+import { type Event, messageName } from './plan/points.ts'
 import type { Fault } from './plan/trials.ts'
 import type { Cluster } from './sandbox/cluster.ts'
+import { WATCHED_SESSION } from './sandbox/commit-watch.ts'
 import { environmentOf, fillIn, PASSWORD, type Places } from './sandbox/environment.ts'
 import type { Fence } from './sandbox/fence.ts'
 import { type Outcome, startCommand } from './sandbox/process.ts'
@@ -70,6 +71,8 @@ interface RunRequest {
   readonly fault?: Fault
   /** Looks for points; asks after each answer whether a transaction has ended. Needs the cluster for itself. */
   readonly record?: boolean
+  /** Stops every commit, and counts those of each message. */
+  readonly countCommits?: boolean
   /** How much longer than usual a file call is held, when others got ahead of the kill. Default: 1. */
   readonly patience?: number
   /** For `overlap`: waits while the fault holds the run. */
@@ -83,6 +86,8 @@ export interface Run {
   readonly units: readonly Unit[]
   readonly events: readonly Event[]
   readonly requests: number
+  /** With `countCommits`: how many commits each message had, by `messageName`. */
+  readonly commits: ReadonlyMap<string, number>
   /** Whether the fault happened. */
   readonly isReached: boolean
   /** Whether more files were changed than should have been by then. */
@@ -165,12 +170,16 @@ export function createLab(options: LabOptions): Lab {
       const events: Event[] = []
       const onAnswer = request.record === true ? await transactionCounter(cluster, events) : undefined
       const { foldDigits } = lab
+      const stopsCommits = request.countCommits === true || request.fault?.point.kind === 'inner commit'
+      await using commitWatch = stopsCommits ? cluster.watchCommits(world.database) : null
+      const commits = new Map<string, number>()
       await using proxy = await startProxy({
         upstream: cluster.upstream,
         database: world.database,
         user: 'postgres',
         server: await fence.listen(options.listenPort),
         labelOf: (sql) => labelOf(sql, { foldDigits }),
+        ...(commitWatch === null ? {} : { settings: WATCHED_SESSION }),
         ...(onAnswer === undefined ? {} : { onAnswer }),
       })
       await using recorder = startRecorder({
@@ -196,7 +205,10 @@ export function createLab(options: LabOptions): Lab {
         }),
         timeLimitMs: request.timeLimitMs,
       })
-      const parts = { proxy, recorder, trace, running, whileHeld: request.whileHeld }
+      if (commitWatch !== null) commitWatch.onCommit = () => countCommit(proxy.units(), commits)
+      const { endBackend } = cluster
+      const { whileHeld } = request
+      const parts = { proxy, recorder, trace, running, whileHeld, commitWatch, endBackend }
       const strike = request.fault && armFault(request.fault, parts)
       const stop = () => void running.kill()
       options.signal.addEventListener('abort', stop)
@@ -214,6 +226,7 @@ export function createLab(options: LabOptions): Lab {
         units,
         events,
         requests: recorder.requests.length,
+        commits,
         isReached: strike?.hasFired() ?? true,
         isOvershot: strike?.isOvershot() ?? false,
       }
@@ -227,6 +240,13 @@ export function createLab(options: LabOptions): Lab {
     },
   }
   return lab
+}
+
+/** Notes a commit with the message that is under way. */
+function countCommit(units: readonly Unit[], commits: Map<string, number>): 'go on' {
+  const unit = units.findLast((one) => one.answer === null)
+  if (unit !== undefined) commits.set(messageName(unit), (commits.get(messageName(unit)) ?? 0) + 1)
+  return 'go on'
 }
 
 /** With nobody else in the cluster, the next transaction's number moves exactly when one has ended that wrote. */

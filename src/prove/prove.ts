@@ -5,6 +5,7 @@ import { type Baseline, type Obstacle, runBaseline } from './baseline.ts'
 import { differences } from './compare.ts'
 import { whyNoTrace } from './files/trace.ts'
 import type { CannedReply } from './http/recorder.ts'
+import { withInnerCommits } from './inner-commits.ts'
 import { createLab, type Lab, type Observation } from './lab.ts'
 import { nameOf, type Point, pointsOf, withoutEngineSteps } from './plan/points.ts'
 import { type FaultKind, type PlannedTrial, planTrials } from './plan/trials.ts'
@@ -210,7 +211,7 @@ async function runTwice(context: TrialContext): Promise<Twice> {
   if (!isKept) await lab.discard(world)
   const points = withoutEngineSteps(pointsOf(run.events, run.units), databasesOf(state.files))
   return {
-    points,
+    points: await withInnerCommits(points, baseline.loaded, lab, baseline.timeLimitMs),
     touched,
     result: {
       n: 1,
@@ -358,7 +359,8 @@ function notTried({ options, baseline, results, planned, again, noTrace }: Findi
   const undone = planned.length - results.filter((result) => result.planned !== null).length
   if (undone > 0) missing.push(`${undone} more trials (--budget)`)
   if (options.listenPort !== 0) missing.push('two at once (--listen)')
-  if ([...baseline.points, ...again].some((point) => point.transactions > 1)) {
+  const isUncounted = ({ transactions, commits }: Point) => transactions > 1 && commits === undefined
+  if ([...baseline.points, ...again].some(isUncounted)) {
     missing.push('crashes between commits inside one message (CALL, DO, several statements sent as one)')
   }
   if (baseline.points.some((point) => point.kind === 'moment')) {

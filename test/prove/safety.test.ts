@@ -209,22 +209,6 @@ describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
     await expect(shell(`${LOAD}; ${drop}`)).rejects.toThrow('the command has dropped it')
   })
 
-  test('commits inside one message are counted, and said not to be tried', async () => {
-    const seed = join(folder, 'procedure.sql')
-    await writeFile(
-      seed,
-      `create table t (a int);
-       create procedure load() language plpgsql as $$
-       begin
-         delete from t;
-         for n in 1..5 loop insert into t values (n); commit; end loop;
-       end $$;`,
-    )
-    const proof = await shell('psql -qc "call load()"', { filling: { kind: 'seed', file: seed } })
-    expect(proof.clean.points.map((point) => point.transactions)).toEqual([5])
-    expect(proof.notTried[0]).toContain('CALL')
-  })
-
   test('a rerun that cannot start is stuck', async () => {
     const proof = await shell('psql -v ON_ERROR_STOP=1 -qc "create table made (a int)" -c "drop table t"')
     expect(proof.verdict).toBe('convicted')

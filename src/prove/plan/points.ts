@@ -4,7 +4,7 @@ import type { Unit } from '../wire/proxy.ts'
 
 /** A place in a run where something becomes durable: what a crash right after it leaves behind is a state of its own. */
 export interface Point {
-  readonly kind: 'commit' | 'request' | 'file change' | 'moment'
+  readonly kind: 'commit' | 'inner commit' | 'request' | 'file change' | 'moment'
   /** With `occurrence`, finds the place again in another run. */
   readonly signature: string
   readonly occurrence: number
@@ -14,6 +14,10 @@ export interface Point {
   readonly what: readonly string[]
   /** How many transactions the server ended in this one message; only the last can be told apart from outside. */
   readonly transactions: number
+  /** How many commits the message has, where they were counted. */
+  readonly commits?: number
+  /** Of a commit inside of a message: which one, from 1. */
+  readonly inner?: number
   /** Which connection of the run a commit comes over, from 1 in the order they were opened. */
   readonly connection?: number
   /** Of a file change: the system call that makes it, and what it does to which file. */
@@ -136,8 +140,8 @@ export function sharedPoints(one: readonly Point[], other: readonly Point[]): re
   return one.filter((point) => point.kind !== 'file change' || known.has(nameOf(point)))
 }
 
-export function nameOf({ kind, signature, occurrence }: Point): string {
-  return `${kind} ${signature} ${occurrence}`
+export function nameOf({ kind, signature, occurrence, inner = 0 }: Point): string {
+  return `${kind} ${signature} ${occurrence} ${inner}`
 }
 
 /**
@@ -158,6 +162,11 @@ export function withoutEngineSteps(
 }
 
 const COMPANION = /(\.wal|-wal|-journal)$/
+
+/** Names the message that a commit is in, in whatever run. */
+export function messageName({ signature, occurrence }: Pick<Point, 'signature' | 'occurrence'>): string {
+  return `${signature} ${occurrence}`
+}
 
 const MOMENTS = 8
 

@@ -101,13 +101,15 @@ export function planTrials(
   for (const [start, points] of starts) {
     for (const one of points) {
       add(start, 'kill after', one)
-      if (isOnWire(one)) add(start, 'cut after', one)
+      if (isOnWire(one) || one.point.kind === 'inner commit') add(start, 'cut after', one)
     }
   }
   for (const [start, points] of starts) {
     const [first] = points
     // Before the first file change is after what came before it, or nothing at all.
-    if (first !== undefined && isOnWire(first)) add(start, 'kill before', first)
+    if (first !== undefined && (isOnWire(first) || first.point.kind === 'inner commit')) {
+      add(start, 'kill before', first)
+    }
     for (const one of oncePerClass(points.filter(isOnWire))) {
       add(start, 'cut before', one)
       if (one.point.kind === 'commit') add(start, 'error', one, USUAL_ERROR)

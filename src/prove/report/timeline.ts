@@ -64,17 +64,17 @@ function strikesBefore({ kind }: Fault): boolean {
 }
 
 function state({ kind }: Point, isDone: boolean, isHere: boolean, fault: Fault): string {
-  if (isDone) return kind === 'commit' ? 'committed' : 'done'
+  if (isDone) return kind.endsWith('commit') ? 'committed' : 'done'
   if (isHere && fault.kind === 'error') return 'refused'
   return fault.kind.startsWith('kill') ? 'never sent' : 'not yet'
 }
 
-function cut({ kind, code }: Fault): TimelineStep {
+function cut({ kind, point, code }: Fault): TimelineStep {
   const what = {
     'kill before': 'killed here',
     'kill after': 'killed here',
     'cut before': 'connection lost here',
-    'cut after': 'answer lost here',
+    'cut after': point.kind === 'inner commit' ? 'session ended here' : 'answer lost here',
     error: code === REFUSED_CONNECTION ? `connection refused (${code}) here` : `error ${code ?? ''} here`,
     overlap: 'a second run starts and ends here',
   }[kind]
@@ -92,7 +92,7 @@ export function faultText({ kind, position, point, code }: Fault, of: number): s
     case 'cut before':
       return `connection lost before ${place}`
     case 'cut after':
-      return `answer to ${place} lost`
+      return point.kind === 'inner commit' ? `session ended after ${place}` : `answer to ${place} lost`
     case 'error':
       if (code === REFUSED_CONNECTION) return `the connection of ${place} refused (${code})`
       return `${place} refused with ${code ?? 'an error'}`

@@ -51,7 +51,7 @@ export function runLogHint({ trial }: Finding): string | null {
 
 /** What a clean run is made of: `3 messages, 2 commits`. */
 export function cleanText({ clean }: Proof): string {
-  const commits = clean.points.filter((point) => point.kind === 'commit').length
+  const commits = clean.points.filter((point) => point.kind.endsWith('commit')).length
   return [
     plural(clean.messages, 'message'),
     plural(commits, 'commit'),

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { StetError } from '../../errors.ts'
 import type { Upstream } from '../wire/startup.ts'
+import { COMMIT_WATCH_SETTINGS, type CommitWatch, startCommitWatcher } from './commit-watch.ts'
 import type { Fence } from './fence.ts'
 import { type PostgresBinaries, startPostgres } from './postgres-server.ts'
 
@@ -26,6 +27,10 @@ export interface Cluster extends AsyncDisposable {
   settle(database: string): Promise<void>
   /** The next transaction to write; it moves whenever one has ended. */
   nextTransaction(): Promise<bigint>
+  /** Stops the commits of a database, in sessions that were started for it. */
+  watchCommits(database: string): CommitWatch
+  /** Ends a session as a shutdown of the server would. */
+  endBackend(pid: number): Promise<void>
   /** How many sessions of a database wait for a lock. */
   waiters(database: string): Promise<number>
 }
@@ -50,7 +55,7 @@ const COPY_FILES_ABOVE_BYTES = 100 * 1024 * 1024
 export async function startCluster(binaries: PostgresBinaries, fence: Fence): Promise<Cluster> {
   const server = await startPostgres({
     binaries,
-    settings: ['max_connections=200', 'jit=off'],
+    settings: ['max_connections=200', 'jit=off', ...COMMIT_WATCH_SETTINGS],
     ...(fence.isClosed ? { wrap: fence.wrap } : {}),
   })
   const { socketFolder, port } = server
@@ -59,7 +64,7 @@ export async function startCluster(binaries: PostgresBinaries, fence: Fence): Pr
     const admin = await open('postgres')
     const [found] = await admin.query("select current_setting('server_version_num') as version")
     const version = Math.floor(Number(found?.version) / 10_000)
-    return cluster(admin, version, {
+    return cluster(admin, await open('postgres'), version, {
       socketFolder,
       port,
       open,
@@ -78,8 +83,14 @@ interface Parts {
   readonly stop: () => Promise<void>
 }
 
-function cluster(admin: Session, version: number, { socketFolder, port, open, stop }: Parts): Cluster {
+function cluster(
+  admin: Session,
+  watching: Session,
+  version: number,
+  { socketFolder, port, open, stop }: Parts,
+): Cluster {
   let made = 0
+  const watcher = startCommitWatcher(watching)
 
   const backends = async (database: string) => {
     const [row] = await admin.query(
@@ -131,6 +142,10 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
       const [row] = await admin.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
       return BigInt(row?.next ?? 0)
     },
+    watchCommits: watcher.watch,
+    async endBackend(pid) {
+      await admin.query('select pg_terminate_backend($1)', [pid])
+    },
     async waiters(database) {
       const [row] = await admin.query(
         "select count(*) as n from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'",
@@ -139,6 +154,7 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
       return Number(row?.n)
     },
     [Symbol.asyncDispose]: async () => {
+      await watcher[Symbol.asyncDispose]()
       await admin[Symbol.asyncDispose]()
       await stop()
     },

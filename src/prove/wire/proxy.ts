@@ -17,6 +17,8 @@ export interface ProxyOptions {
   /** Where clients land, whatever database they name. Default: the one they name. */
   readonly database?: string
   readonly user?: string
+  /** Settings that every session starts with, whatever the client asks for. */
+  readonly settings?: Readonly<Record<string, string>>
   /** The server's own socket, listening already; default is a free loopback port. */
   readonly server?: Server
   /** How statements are reduced to their shape. */
@@ -61,6 +63,7 @@ export async function startProxy(options: ProxyOptions): Promise<WireProxy> {
   const parameters = {
     ...(database === undefined ? {} : { database }),
     ...(user === undefined ? {} : { user }),
+    ...options.settings,
   }
   const refusals = new Map<number, { readonly code: string; readonly fire: () => void }>()
   let opened = 0
