@@ -1,6 +1,7 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { StetError } from '../errors.ts'
+import { readReplies } from './http/replies.ts'
 import type { FaultKind } from './plan/trials.ts'
 import { type KeptPlace, type Progress, type Proof, prove } from './prove.ts'
 import { type ProofDocument, proofDocument } from './report/document.ts'
@@ -26,6 +27,10 @@ export interface ProveCommandOptions {
   readonly db?: readonly string[]
   readonly env?: readonly string[]
   readonly ignore?: readonly string[]
+  /** A file with prepared answers for web requests. */
+  readonly replies?: string
+  /** SQL, or a folder of files, that corrects the source between two runs. */
+  readonly change?: string
   readonly listen?: number
   /** False: file calls are not watched; default is true where strace is. */
   readonly trace?: boolean
@@ -96,7 +101,8 @@ export async function proveCommand(
     passed: options.env ?? [],
     environment: io.environment,
     ignore: options.ignore ?? [],
-    replies: [],
+    replies: options.replies === undefined ? [] : await readReplies(resolve(io.folder, options.replies)),
+    change: options.change === undefined ? null : resolve(io.folder, options.change),
     listenPort: options.listen ?? 0,
     traceFiles: options.trace !== false,
     kinds: options.kinds === undefined ? ALL_KINDS : options.kinds.flatMap(kindsNamed),
@@ -201,6 +207,7 @@ function kindsNamed(name: string): readonly FaultKind[] {
 const SHORT_CLASSES: Readonly<Record<string, Class>> = {
   overlap: 'not two at once',
   success: 'claims success',
+  keys: 'keys forgotten',
 }
 
 function classes(names: readonly string[]): readonly Class[] {

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Baseline, type Obstacle, runBaseline } from './baseline.ts'
+import { runBetween } from './between.ts'
 import { differences } from './compare.ts'
 import { whyNoTrace } from './files/trace.ts'
 import type { CannedReply } from './http/recorder.ts'
@@ -33,6 +34,8 @@ export interface ProveOptions {
   readonly environment: NodeJS.ProcessEnv
   readonly ignore: readonly string[]
   readonly replies: readonly CannedReply[]
+  /** A correction of the source between two runs: SQL, or a folder of files; null for none. */
+  readonly change: string | null
   /** A port built into the command; 0 for none. */
   readonly listenPort: number
   /** Watches file calls with strace, where the system allows it. */
@@ -118,12 +121,8 @@ export async function prove(options: ProveOptions): Promise<Proof> {
   await using folder = await temporaryFolder()
   await using cluster = await startCluster(options.programs, options.fence)
   const path = options.environment['PATH'] ?? ''
-  const database = await fill(options.filling, {
-    cluster,
-    programs: options.programs,
-    folder: folder.path,
-    path,
-  })
+  const filling = { cluster, programs: options.programs, folder: folder.path, path }
+  const database = await fill(options.filling, filling)
   // When one trial fails, or somebody interrupts, the commands of the others have to end before the sandbox does.
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
@@ -151,7 +150,13 @@ export async function prove(options: ProveOptions): Promise<Proof> {
   const kinds = options.listenPort === 0 ? options.kinds : options.kinds.filter((kind) => kind !== 'overlap')
   const all = isConvicted && !options.tryAll ? [] : planTrials(traces, { ...options, kinds })
   const planned = options.replay === null ? all : all.filter((trial) => trial.n === options.replay)
-  const results = await runAll(planned, context, options, { started, stop })
+  const faulted = await runAll(planned, context, options, { started, stop })
+  const { change, replay } = options
+  const others =
+    isConvicted && !options.tryAll
+      ? []
+      : await runBetween({ context, change, fill: filling, from: all.length + 2, only: replay })
+  const results = [...faulted, ...others]
 
   const kept = [twice.result, ...results].find((result) => result.database !== null)
   if (options.onKept !== null && kept !== undefined && kept.database !== null) {
@@ -216,6 +221,7 @@ async function runTwice(context: TrialContext): Promise<Twice> {
     result: {
       n: 1,
       planned: null,
+      between: 'nothing',
       isReached: true,
       first: baseline.run.outcome,
       claimsSuccess: false,
@@ -353,7 +359,10 @@ export function classesOf({ differences: found, claimsSuccess, gaps: seen }: Tri
 
 function notTried({ options, baseline, results, planned, again, noTrace }: Findings): readonly string[] {
   const missing: string[] = []
-  const convicts = results.some((result) => result.planned === null && result.differences.length > 0)
+  const convicts = results.some(
+    ({ planned: fault, between, differences: found }) =>
+      fault === null && between === 'nothing' && found.length > 0,
+  )
   if (planned.length === 0 && convicts)
     missing.push('faults (a plain second run differs already; --all tries them)')
   const undone = planned.length - results.filter((result) => result.planned !== null).length
@@ -366,7 +375,11 @@ function notTried({ options, baseline, results, planned, again, noTrace }: Findi
   if (baseline.points.some((point) => point.kind === 'moment')) {
     missing.push(`crashes between chosen file calls, only at moments of a clean run (${noTrace})`)
   }
-  return [...missing, 'a rerun on another day', 'a source that changed in between']
+  return [
+    ...missing,
+    'a rerun on another day',
+    ...(options.change === null ? ['a source that changed in between (--change)'] : []),
+  ]
 }
 
 /** Removed at the end; those of a killed prover go at the next start. */

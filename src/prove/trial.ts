@@ -5,11 +5,16 @@ import type { PlannedTrial } from './plan/trials.ts'
 import type { Outcome } from './sandbox/process.ts'
 import type { Difference } from './verdict.ts'
 
+/** What happens between two clean runs. */
+export type Between = 'nothing' | 'keys forgotten' | 'source changed'
+
 /** What one trial has shown. */
 export interface TrialResult {
   readonly n: number
   /** Null for the plain second run. */
   readonly planned: PlannedTrial | null
+  /** Of a second run without any fault: what happened before it. */
+  readonly between: Between
   readonly isReached: boolean
   /** The faulted run. */
   readonly first: Outcome
@@ -185,6 +190,7 @@ function resultOf(planned: PlannedTrial, run: Run, found: readonly Gap[] = []): 
   return {
     n: planned.n,
     planned,
+    between: 'nothing',
     isReached: true,
     first: run.outcome,
     claimsSuccess: false,

@@ -33,6 +33,7 @@ export async function proveIt(
     environment: process.env,
     ignore: [],
     replies: [],
+    change: null,
     listenPort: 0,
     traceFiles: true,
     kinds: ['kill before', 'kill after', 'cut before', 'cut after', 'error', 'overlap'],

@@ -27,6 +27,7 @@ export const makeProveCommand: MakeCommand = (act) => {
     .option('--env <name>', 'NAME passes a variable on, NAME={url} sets one; repeatable', collect)
     .option('--work <folder>', 'its folder, copied for each trial (default: the current one)')
     .option('--files <path>', 'files that count, repeatable (default: all of its folder)', collect)
+    .option('--replies <file>', 'JSON with answers to its web requests')
     .option('--listen <port>', 'a database port that is built into it', parseCount)
     .option('--timeout <duration>', 'how long a clean run may take (default: 10min)', parseDuration)
     .option('--no-trace', 'do not watch its file calls with strace; crashes between them are left to chance')
@@ -37,6 +38,7 @@ export const makeProveCommand: MakeCommand = (act) => {
         .choices(['twice', 'crash', 'ambiguous', 'error', 'overlap'])
         .argParser(collect),
     )
+    .option('--change <path>', 'SQL, or a folder of files, that corrects the source between two runs')
     .option('--exhaustive', 'every place, not a choice of them')
     .option('--all', 'faults too when a plain second run differs already')
     .option('--budget <duration>', 'start no trial after that time', parseDuration)

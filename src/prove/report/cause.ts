@@ -9,6 +9,8 @@ export interface Cause {
 
 /** The pattern behind a finding: which trials show it says what kind of mistake it is. */
 export function causeOf(difference: Difference, trials: readonly TrialResult[], proof: Proof): Cause | null {
+  if (trials.some((trial) => trial.between === 'source changed')) return CHANGE_MISSED
+  if (difference.class === 'keys forgotten') return KEYS_ALONE
   const isTwice = trials.some((trial) => trial.planned === null)
   const kinds = new Set(trials.map((trial) => trial.planned?.fault.kind))
   const only = (kind: string) => [...kinds].every((one) => one === kind)
@@ -102,6 +104,14 @@ const LEFT_BEHIND: Cause = {
 const FILE_LEFT_BEHIND: Cause = {
   why: 'a run that was interrupted leaves files behind that the next run does not remove.',
   cure: 'Give the temporary file a fixed name that the next run overwrites, or remove old ones at the start.',
+}
+const CHANGE_MISSED: Cause = {
+  why: 'a run that has succeeded once does not take over, or not wholly, what was corrected in the source since.',
+  cure: 'Load the whole day again each time (delete and insert, or upsert), or find what changed by a column that moves.',
+}
+const KEYS_ALONE: Cause = {
+  why: 'every run sends the request again and relies on the service to know its key. Services forget keys, after hours or days.',
+  cure: 'Note in the database what was sent, and do not send it again; the key is for the crash in between.',
 }
 const STUCK: Cause = {
   why: 'what the interrupted run left makes every further run fail until somebody cleans up.',

@@ -59,6 +59,7 @@ function trialJson(trial: TrialResult): object {
   return {
     n: trial.n,
     start: planned?.start ?? 'loaded',
+    between: trial.between,
     fault: planned?.fault.kind ?? null,
     point: planned?.fault.position ?? null,
     code: planned?.fault.code ?? null,

@@ -48,11 +48,11 @@ export function findingsOf(proof: Proof, failOn: readonly Class[]): readonly Fin
 }
 
 function groupKey(
-  { planned, claimsSuccess }: TrialResult,
+  { planned, between, claimsSuccess }: TrialResult,
   { class: name, where, count }: Difference,
 ): string {
   if (name === 'left behind') return name
-  const how = planned === null ? 'twice' : planned.fault.kind === 'overlap' ? 'overlap' : 'fault'
+  const how = planned === null ? between : planned.fault.kind === 'overlap' ? 'overlap' : 'fault'
   return [name, where, count, how, claimsSuccess].join('|')
 }
 

@@ -132,7 +132,12 @@ function placeOf({ start, fault }: PlannedTrial, proof: Proof): string {
 function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint): readonly string[] {
   const lines = warnings.map((finding) => {
     const { class: name, difference, trial, cause } = finding
-    const place = trial.planned === null ? 'twice' : placeOf(trial.planned, proof)
+    const place =
+      trial.planned === null
+        ? trial.between === 'nothing'
+          ? 'twice'
+          : trialText(trial, proof)
+        : placeOf(trial.planned, proof)
     const note = difference.note === null ? '' : ` (${difference.note})`
     const head = labelled(name, `${subjectOf(difference)}${note}: ${place}, trial ${trial.n}`)
     return cause === null ? head : `${head}\n${labelled('', cause.cure)}`

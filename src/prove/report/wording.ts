@@ -21,9 +21,15 @@ export function pointsAt(start: PlannedTrial['start'], { clean, again }: Proof):
   return start === 'seed' ? clean.points : again
 }
 
+const BETWEEN: Readonly<Record<TrialResult['between'], string>> = {
+  nothing: 'run twice, without any fault',
+  'keys forgotten': 'run again after the service has forgotten the idempotency keys',
+  'source changed': 'run, the source changed, and run again',
+}
+
 /** `the first load, killed after commit 1 of 2`; `run twice, without any fault`. */
-export function trialText({ planned }: TrialResult, proof: Proof): string {
-  if (planned === null) return 'run twice, without any fault'
+export function trialText({ planned, between }: TrialResult, proof: Proof): string {
+  if (planned === null) return BETWEEN[between]
   const { start, fault } = planned
   const which = start === 'seed' ? 'the first load' : 'a repeated load'
   return `${which}, ${faultText(fault, pointsAt(start, proof).length)}`
@@ -42,7 +48,7 @@ export function outcomeText({ difference, claimsSuccess, class: name }: Finding)
 
 /** A log with a row for each run is doubled by its nature; only its owner can say that it is one. */
 export function runLogHint({ trial }: Finding): string | null {
-  if (trial.planned !== null) return null
+  if (trial.planned !== null || trial.between !== 'nothing') return null
   const log = trial.differences.find(
     ({ class: name, kind, here, clean }) => name === 'doubled' && kind === 'table' && here - clean === 1,
   )
