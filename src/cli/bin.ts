@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { fileURLToPath } from 'node:url'
 import { StetError } from '../errors.ts'
 import { VERSION } from '../version.ts'
 import type { CliContext, Output } from './context.ts'
@@ -21,6 +22,8 @@ function contextOfProcess(): CliContext {
     stderr: outputOf(process.stderr),
     env: process.env,
     cwd: process.cwd(),
+    program: [process.execPath, fileURLToPath(import.meta.url)],
+    ask: process.stdin.isTTY && process.stderr.isTTY ? ask : null,
     clock: {
       now: () => performance.now(),
       every: (intervalMs, callback) => {
@@ -47,6 +50,18 @@ function outputOf(stream: NodeJS.WriteStream): Output {
       // 0 where the terminal does not know.
       return stream.columns || 80
     },
+  }
+}
+
+/** Only a plain yes is one: whoever presses Return too early has not agreed to anything. */
+async function ask(question: string): Promise<boolean> {
+  const { createInterface } = await import('node:readline/promises')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const answer = await terminal.question(`${question} [y/N] `)
+    return /^y(es)?$/i.test(answer.trim())
+  } finally {
+    terminal.close()
   }
 }
 

@@ -20,6 +20,10 @@ export interface CliContext {
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** What starts this program again: the interpreter and the script. */
+  readonly program: readonly string[]
+  /** Asks a question that is answered by yes or no; null where nobody sits at a terminal. */
+  readonly ask: ((question: string) => Promise<boolean>) | null
   readonly clock: Clock
   /** Fires when the person or the system asks to stop. */
   readonly signal: AbortSignal

@@ -14,6 +14,8 @@ import { CLASSES, type Class, DEFAULT_FAIL_ON } from './verdict.ts'
 
 /** What the command line of `stet prove` says. */
 export interface ProveCommandOptions {
+  /** How reports name the command, where it was put together from something shorter. */
+  readonly shownAs?: readonly string[]
   /** A file of SQL that fills the sandbox's database. */
   readonly seed?: string
   /** A database to copy into the sandbox; it is only read. */
@@ -92,9 +94,10 @@ export async function proveCommand(
   const workFolder = resolve(io.folder, options.work ?? '.')
   const programs = await findPrograms(io.environment['PATH'] ?? '', options.postgres)
   await using fence = await fenceFor(options.allowNetwork === true, io)
-  const proof = await prove({
+  const shown = options.shownAs ?? command
+  const proven = await prove({
     command,
-    filling: fillingOf(options),
+    filling: fillingOf(options, io.folder),
     workFolder,
     watched: options.files ?? [],
     databaseFiles: (options.db ?? []).map((file) => resolve(io.folder, file)),
@@ -119,7 +122,8 @@ export async function proveCommand(
     onProgress: (progress) => io.onProgress(progressText(progress)),
     onKept: options.keep === true ? (place) => showKept(place, io) : null,
   })
-  const script = await scriptOf(command, workFolder, io.folder)
+  const proof = { ...proven, command: shown }
+  const script = await scriptOf(shown, workFolder, io.folder)
   const render = (format: ReportFormat, paint: Paint = PLAIN_PAINT) =>
     renderReport(format, proof, { failOn, script, paint })
   for (const { path, format } of reports) await writeFile(path, `${render(format)}\n`)
@@ -178,12 +182,12 @@ async function fenceFor(isOpenAllowed: boolean, io: ProveIo): Promise<Fence> {
   })
 }
 
-function fillingOf({ seed, from, only = [], exclude = [] }: ProveCommandOptions): Filling {
+function fillingOf({ seed, from, only = [], exclude = [] }: ProveCommandOptions, folder: string): Filling {
   if (seed !== undefined && from !== undefined) {
     throw new StetError('STET_USAGE', 'Give either --seed or --from, not both')
   }
   if (from !== undefined) return { kind: 'dump', url: from, only, exclude }
-  return seed === undefined ? { kind: 'empty' } : { kind: 'seed', file: seed }
+  return seed === undefined ? { kind: 'empty' } : { kind: 'seed', file: resolve(folder, seed) }
 }
 
 const KINDS_BY_NAME: Readonly<Record<string, readonly FaultKind[]>> = {

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { main } from '../../src/cli/main.ts'
 
 /** What a command line did, run within this process. */
@@ -30,6 +31,8 @@ export async function runCli(argv: readonly string[], { cwd, env = {}, signal }:
     stderr: output('stderr'),
     env,
     cwd,
+    program: [process.execPath, fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))],
+    ask: null,
     clock: { now: () => 0, every: () => () => {} },
     signal: signal ?? new AbortController().signal,
   })

@@ -3,6 +3,7 @@ import type { ProveCommandOptions } from '../../prove/command.ts'
 import type { ReportFormat } from '../../prove/report/formats.ts'
 import type { Paint } from '../../prove/report/terminal.ts'
 import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
+import { isPipelineFile } from '../pipeline-files.ts'
 import { collect, parseCount, parseDuration } from '../option-values.ts'
 import type { OutputOptions, Reporter } from '../reporter.ts'
 
@@ -14,7 +15,7 @@ export const makeProveCommand: MakeCommand = (act) => {
     'prove',
     'find out by experiment whether a command survives a rerun',
     'Runs any command against throw-away copies of a database: twice, and then again and again with a crash, a lost connection or an error at every place where something becomes durable, each time followed by a rerun. Says whether the end is always that of one clean run, and shows the rows if not.',
-  ).argument('<command...>', 'the command and its arguments, after --')
+  ).argument('<command...>', 'the command and its arguments, after --; or a pipeline.ts')
   command
     .optionsGroup('The database it works on:')
     .option('--seed <file>', 'SQL that fills it')
@@ -74,16 +75,30 @@ export const makeProveCommand: MakeCommand = (act) => {
 async function proveIt({ context, reporter, args, options }: Invocation<ProveOptions>): Promise<number> {
   const { proveCommand } = await import('../../prove/command.ts')
   const { try: kinds, format, ...given } = options
-  const result = await proveCommand(args, kinds === undefined ? given : { ...given, kinds }, {
+  const { command, ...change } = commandOf(args, given, context.program)
+  const named = { ...given, ...change, ...(kinds === undefined ? {} : { kinds }) }
+  const result = await proveCommand(command, named, {
     environment: { ...context.env },
     folder: context.cwd,
     onProgress: reporter.notice,
-    ask: null,
+    ask: context.ask,
     signal: context.signal,
   })
   reporter.print(result.render(format, paintOf(reporter)))
   reporter.document(result.document)
   return result.exitStatus
+}
+
+/** Stet's own pipelines are run by the same program as `stet run` does it, and judged like anybody's command. */
+function commandOf(
+  words: readonly string[],
+  { ignore = [] }: ProveCommandOptions,
+  program: readonly string[],
+): ProveCommandOptions & { readonly command: readonly string[] } {
+  if (!isPipelineFile(words[0] ?? '')) return { command: words }
+  const shownAs = ['stet', 'run', ...words]
+  // Its run log has a row for each run, by its nature.
+  return { command: [...program, 'run', ...words], shownAs, ignore: [...ignore, 'stet.*'] }
 }
 
 function paintOf({ colors }: Reporter): Paint {

@@ -18,7 +18,10 @@ export interface CommitWatcher extends AsyncDisposable {
  * commit, for a standby that does not exist; one with the default does not. The wait ends by a cancel, and the commit
  * stands: a debugger's step, from commit to commit, also inside a CALL, which the wire knows nothing of.
  */
-export const COMMIT_WATCH_SETTINGS = ['synchronous_commit=local', 'synchronous_standby_names=stet_never']
+export const COMMIT_WATCH_SETTINGS: readonly string[] = [
+  'synchronous_commit=local',
+  'synchronous_standby_names=stet_never',
+]
 
 /** What a session has to be started with for its commits to be stopped. */
 export const WATCHED_SESSION: Readonly<Record<string, string>> = { synchronous_commit: 'on' }
