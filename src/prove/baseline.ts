@@ -98,12 +98,19 @@ async function volatileParts(
   { lab, ignore }: BaselineOptions,
 ): Promise<{ readonly volatile: readonly string[]; readonly counting: Ignore }> {
   const [first, second] = [await lab.observe(one, ignore), await lab.observe(other, ignore)]
-  const volatile = [
-    ...volatileColumns(first.database.tables, second.database.tables),
-    ...volatileColumns(tablesOfFiles(first.files), tablesOfFiles(second.files)),
-    ...volatileFiles(first.files, second.files),
+  const columns = volatileColumnsOf(first, second)
+  const files = volatileFiles(first.files, second.files)
+  const counting = ignore.with(files).withVarying(columns)
+  // Some have a value in one run and none in the other: nothing about them can be compared.
+  const random = volatileColumnsOf(await lab.observe(one, counting), await lab.observe(other, counting))
+  return { volatile: [...columns, ...files], counting: counting.with(random) }
+}
+
+function volatileColumnsOf(one: Observation, other: Observation): readonly string[] {
+  return [
+    ...volatileColumns(one.database.tables, other.database.tables),
+    ...volatileColumns(tablesOfFiles(one.files), tablesOfFiles(other.files)),
   ]
-  return { volatile, counting: ignore.with(volatile) }
 }
 
 interface CleanRun {

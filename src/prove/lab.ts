@@ -19,7 +19,7 @@ import { WATCHED_SESSION } from './sandbox/commit-watch.ts'
 import { environmentOf, fillIn, PASSWORD, type Places } from './sandbox/environment.ts'
 import type { Fence } from './sandbox/fence.ts'
 import { type Outcome, startCommand } from './sandbox/process.ts'
-import { copyFolder, digestOfFiles, type FileStates, filesOf, isToolPath } from './state/files.ts'
+import { copyFolder, digestOfFiles, digestOfFolder, type FileStates, filesOf, isToolPath } from './state/files.ts'
 import { digestOf, type Fingerprint, fingerprint } from './state/fingerprint.ts'
 import { type Ignore, ignoring } from './state/ignore.ts'
 import { labelOf } from './wire/label.ts'
@@ -40,7 +40,10 @@ export interface Observation {
   readonly database: Fingerprint
   readonly files: FileStates
   readonly dataFiles: DataFileReader
+  /** Equal for equal states, as far as they count. */
   readonly digest: string
+  /** Equal where a rerun finds the same: what does not count for the verdict may still tell it what to do. */
+  readonly memory: string
 }
 
 export interface LabOptions {
@@ -235,8 +238,14 @@ export function createLab(options: LabOptions): Lab {
       await using session = await cluster.open(world.database)
       const database = await fingerprint(session, ignore)
       const files = await filesOf(join(world.folder, 'work'), ignore, options.watched, dataFiles)
-      const parts = [digestOf(database), digestOfFiles(files), digestOfLedger(world.ledger)]
-      return { world, database, files, dataFiles, digest: parts.join('\n') }
+      const ledger = digestOfLedger(world.ledger)
+      const digest = [digestOf(database), digestOfFiles(files), ledger].join('\n')
+      const whole = [
+        digestOf(await fingerprint(session, ignore.nothing)),
+        digestOfFiles(await filesOf(join(world.folder, 'work'), ignore.nothing, [], dataFiles)),
+        await digestOfFolder(join(world.folder, 'home')),
+      ]
+      return { world, database, files, dataFiles, digest, memory: [...whole, ledger].join('\n') }
     },
   }
   return lab

@@ -89,7 +89,7 @@ async function interrupted(
 
 /** Under which a state and what became of it are remembered. Start is part of it: what is ignored may differ. */
 export function memoKey(start: 'seed' | 'loaded', state: Observation): string {
-  return `${start} ${state.digest}`
+  return `${start} ${state.memory}`
 }
 
 /** A second run starts while the first one waits before it makes something durable. */

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { Row } from '../sandbox/cluster.ts'
 import { byValues, type ChangedExample, type RowExample, type TableDiff } from '../state/diff.ts'
-import { ident } from '../state/hashing.ts'
+import { ident, textOf } from '../state/hashing.ts'
 import type { LoadedColumn, LoadedTable } from './shape.ts'
 
 const EXAMPLES = 20
@@ -19,7 +19,7 @@ export async function diffLoaded(
   const isKeyed = key.length > 0 && key.length === clean.columns.filter((column) => column.isKey).length
   const list = columns.map(({ name }) => ident(name)).join(', ')
   const side = (table: LoadedTable, counts: string) =>
-    `select ${columns.map(({ name }) => `${ident(name)}::varchar as ${ident(name)}`).join(', ')}, ${counts} from ${table.reference}`
+    `select ${columns.map((column) => `${textOf(column)} as ${ident(column.name)}`).join(', ')}, ${counts} from ${table.reference}`
   await connection.run(`
 create or replace temp table differing as
 select ${list}, sum("stet clean")::bigint as "stet clean", sum("stet here")::bigint as "stet here"

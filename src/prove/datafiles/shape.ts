@@ -12,6 +12,8 @@ export interface LoadedColumn {
   readonly isKey: boolean
   /** The database makes up its values. */
   readonly isGenerated: boolean
+  /** Every run fills it differently, so that only null counts. */
+  readonly varies?: boolean
 }
 
 export interface LoadedFile {

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { TableState } from '../state/fingerprint.ts'
-import { ident } from '../state/hashing.ts'
+import { ident, textOf } from '../state/hashing.ts'
 import type { Ignore } from '../state/ignore.ts'
 import type { LoadedColumn, LoadedTable } from './shape.ts'
 
@@ -11,7 +11,9 @@ export function nameOfTable(file: string, table: string): string {
 
 export function countingOf(file: string, table: LoadedTable, ignore: Ignore): readonly LoadedColumn[] {
   const name = nameOfTable(file, table.name)
-  return table.columns.filter((column) => !ignore.column(name, column.name))
+  return table.columns
+    .filter((column) => !ignore.column(name, column.name))
+    .map((column) => ({ ...column, varies: ignore.varies(name, column.name) }))
 }
 
 /** As for tables of the server: sums of hashes, in any order the same, and no row cancels out another. */
@@ -20,9 +22,8 @@ export async function stateOfTable(
   table: LoadedTable,
   counting: readonly LoadedColumn[],
 ): Promise<TableState> {
-  const text = ({ name }: LoadedColumn) => `${ident(name)}::varchar`
   const content = counting.filter((column) => !column.isGenerated)
-  const sums = [rowSum(counting.map(text)), rowSum(content.map(text)), ...counting.map(columnSum)]
+  const sums = [rowSum(counting.map(textOf)), rowSum(content.map(textOf)), ...counting.map(columnSum)]
   const result = await connection.runAndReadAll(`
 select count(*)::varchar, ${sums.join(', ')}
   from ${table.reference}`)
@@ -42,6 +43,6 @@ function rowSum(columns: readonly string[]): string {
   return `concat_ws(':', ${sum(1)}, ${sum(2)})`
 }
 
-function columnSum({ name }: LoadedColumn): string {
-  return `concat_ws(':', count(${ident(name)}), sum(hash(${ident(name)}::varchar)::hugeint))`
+function columnSum(column: LoadedColumn): string {
+  return `concat_ws(':', count(${ident(column.name)}), sum(hash(${textOf(column)})::hugeint))`
 }

@@ -1,6 +1,6 @@
 import type { Row, Session } from '../sandbox/cluster.ts'
 import { countingColumns } from './fingerprint.ts'
-import { hashOf, hashOfRow, ident } from './hashing.ts'
+import { hashOf, hashOfRow, ident, textOf } from './hashing.ts'
 import type { Ignore } from './ignore.ts'
 import type { ColumnShape, TableShape } from './tables.ts'
 
@@ -154,7 +154,7 @@ function classify(
 }
 
 function textColumns(columns: readonly ColumnShape[]): string {
-  return columns.map(({ name }) => `${ident(name)}::text as ${ident(name)}`).join(', ')
+  return columns.map((column) => `${textOf(column)} as ${ident(column.name)}`).join(', ')
 }
 
 async function readExamples(

@@ -83,6 +83,22 @@ function ignoreExisting(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
 }
 
+/** Everything in a folder, byte by byte. */
+export async function digestOfFolder(folder: string): Promise<string> {
+  const hash = createHash('sha256')
+  const walk = async (at: string): Promise<void> => {
+    const entries = await readdir(at, { withFileTypes: true })
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(at, entry.name)
+      hash.update(`${relative(folder, path)}\n`)
+      if (entry.isDirectory() && !TOOL_FOLDERS.has(entry.name)) await walk(path)
+      else if (entry.isFile()) for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+    }
+  }
+  await walk(folder)
+  return hash.digest('hex')
+}
+
 /** Every file below a folder, by its path in it. */
 export async function filesOf(
   folder: string,

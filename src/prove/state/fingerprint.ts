@@ -30,7 +30,9 @@ export async function fingerprint(session: Session, ignore: Ignore): Promise<Fin
 }
 
 export function countingColumns(table: TableShape, ignore: Ignore): readonly ColumnShape[] {
-  return table.columns.filter((column) => !ignore.column(table.name, column.name))
+  return table.columns
+    .filter((column) => !ignore.column(table.name, column.name))
+    .map((column) => ({ ...column, varies: ignore.varies(table.name, column.name) }))
 }
 
 /**
