@@ -20,6 +20,8 @@ export interface ProveCommandOptions {
   readonly seed?: string
   /** A database to copy into the sandbox; it is only read. */
   readonly from?: string
+  /** An archive of pg_dump to restore in the sandbox. */
+  readonly template?: string
   readonly only?: readonly string[]
   readonly exclude?: readonly string[]
   /** The command's folder; default is the current one. */
@@ -182,11 +184,21 @@ async function fenceFor(isOpenAllowed: boolean, io: ProveIo): Promise<Fence> {
   })
 }
 
-function fillingOf({ seed, from, only = [], exclude = [] }: ProveCommandOptions, folder: string): Filling {
-  if (seed !== undefined && from !== undefined) {
-    throw new StetError('STET_USAGE', 'Give either --seed or --from, not both')
+function fillingOf(
+  { seed, from, template, only = [], exclude = [] }: ProveCommandOptions,
+  folder: string,
+): Filling {
+  const given = [seed, from, template].filter((one) => one !== undefined)
+  if (given.length > 1) {
+    throw new StetError('STET_USAGE', 'Give only one of --seed, --from and --template')
   }
   if (from !== undefined) return { kind: 'dump', url: from, only, exclude }
+  if (template !== undefined) {
+    if (!/^postgres(ql)?:/.test(template)) return { kind: 'archive', path: resolve(folder, template) }
+    throw new StetError('STET_USAGE', '--template takes an archive of pg_dump and no address', {
+      hint: 'To copy a database: --from',
+    })
+  }
   return seed === undefined ? { kind: 'empty' } : { kind: 'seed', file: resolve(folder, seed) }
 }
 

@@ -14,7 +14,7 @@ import {
 } from './http/recorder.ts'
 import { type Event, messageName } from './plan/points.ts'
 import type { Fault } from './plan/trials.ts'
-import type { Cluster } from './sandbox/cluster.ts'
+import { type Cluster, DISK_FULL, diskFull } from './sandbox/cluster.ts'
 import { WATCHED_SESSION } from './sandbox/commit-watch.ts'
 import { environmentOf, fillIn, PASSWORD, type Places } from './sandbox/environment.ts'
 import type { Fence } from './sandbox/fence.ts'
@@ -224,6 +224,7 @@ export function createLab(options: LabOptions): Lab {
       proxy.cutAll()
       if (request.isOverlapping !== true) await cluster.settle(world.database)
       const units = proxy.units()
+      if (units.some(({ answer }) => answer?.error === DISK_FULL)) throw diskFull()
       return {
         outcome,
         units,

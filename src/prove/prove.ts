@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Baseline, type Obstacle, runBaseline } from './baseline.ts'
@@ -15,6 +15,7 @@ import type { Fence } from './sandbox/fence.ts'
 import { type Filling, fill } from './sandbox/fill.ts'
 import { isAlive } from './sandbox/postgres-server.ts'
 import type { PostgresPrograms } from './sandbox/programs.ts'
+import { makeTemporaryFolder } from './sandbox/temporary.ts'
 import { databasesOf, tablesOfFiles } from './state/files.ts'
 import { type Touched, touchedRows } from './state/fingerprint.ts'
 import { ignoring } from './state/ignore.ts'
@@ -389,6 +390,6 @@ async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: str
     if (pid === undefined || isAlive(Number(pid))) continue
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
   }
-  const path = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`))
+  const path = await makeTemporaryFolder(FOLDER_PREFIX)
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

@@ -1,3 +1,4 @@
+import { StetError } from '../../src/errors.ts'
 import { proveCommand } from '../../src/prove/command.ts'
 
 /** The prover as a process of its own, for tests that interrupt or kill it. Takes its options as JSON. */
@@ -15,6 +16,7 @@ try {
   process.stdout.write(`${render('text')}\n`)
   process.exitCode = exitStatus
 } catch (error) {
-  process.stderr.write(`${String(error)}\n`)
+  const hint = error instanceof StetError ? error.hint : null
+  process.stderr.write(`${String(error)}\n${hint ?? ''}\n`)
   process.exitCode = 130
 }

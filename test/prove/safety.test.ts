@@ -244,7 +244,7 @@ describe.skipIf(!hasPsql)('nothing is left', { timeout: PATIENCE_MS }, () => {
     const jiti = fileURLToPath(import.meta.resolve('jiti/register'))
     const script = fileURLToPath(new URL('prover-process.ts', import.meta.url))
     const started = join(folder, 'started')
-    const hang = `${LOAD}; (setsid sleep ${mark} &); echo > ${started}; sleep ${mark}`
+    const hang = `trap "" TERM INT HUP; ${LOAD}; (setsid sleep ${mark} &); echo > ${started}; sleep ${mark}`
     const options = JSON.stringify({ seed: join(folder, 'seed.sql'), allowNetwork: !isFenced })
     const child = spawn(process.execPath, ['--import', jiti, script, options, 'sh', '-c', hang], {
       cwd: join(folder, 'work'),

@@ -20,6 +20,7 @@ export const makeProveCommand: MakeCommand = (act) => {
     .optionsGroup('The database it works on:')
     .option('--seed <file>', 'SQL that fills it')
     .option('--from <url>', 'a PostgreSQL database to copy; it is only read')
+    .option('--template <dump>', 'an archive to restore: what pg_dump -Fc, -Fd or -Ft writes')
     .option('--only <pattern>', 'with --from: only these tables, repeatable', collect)
     .option('--exclude <pattern>', 'with --from: not these tables, repeatable', collect)
     .option('--db <file>', "a DuckDB or SQLite file, copied into the command's folder; repeatable", collect)

@@ -59,7 +59,7 @@ export async function startCluster(binaries: PostgresBinaries, fence: Fence): Pr
     ...(fence.isClosed ? { wrap: fence.wrap } : {}),
   })
   const { socketFolder, port } = server
-  const open = async (database: string) => connect(socketFolder, port, database)
+  const open = (database: string) => connect(socketFolder, port, database, server.complaint)
   try {
     const admin = await open('postgres')
     const [found] = await admin.query("select current_setting('server_version_num') as version")
@@ -161,7 +161,12 @@ function cluster(
   }
 }
 
-async function connect(socketFolder: string, port: number, database: string): Promise<Session> {
+async function connect(
+  socketFolder: string,
+  port: number,
+  database: string,
+  complaint: () => string | null,
+): Promise<Session> {
   const { Client } = await loadDriver()
   const client = new Client({
     host: socketFolder,
@@ -180,16 +185,36 @@ async function connect(socketFolder: string, port: number, database: string): Pr
     query: async (sql, values = []) => {
       const result = last.then(() => client.query<Row>(sql, [...values]))
       last = result.catch(() => undefined)
-      return (await result).rows
+      return (await result.catch((cause: unknown) => explainLost(cause, complaint()))).rows
     },
     [Symbol.asyncDispose]: () => client.end(),
   }
 }
 
+/** An error with a SQLSTATE comes from a server that is there. Whatever else fails does so because it is not. */
+function explainLost(cause: unknown, complaint: string | null): never {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (/^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE') throw cause
+  throw new StetError('STET_CONFIG', `The sandbox's server has ended: ${complaint ?? String(cause)}`, {
+    cause,
+  })
+}
+
 const NO_SUCH_DATABASE = '3D000'
+export const DISK_FULL = '53100'
+
+/** The disk of the sandbox is none of the job's faults. */
+export function diskFull(cause?: unknown): StetError {
+  return new StetError('STET_CONFIG', 'The disk with the sandbox is full, so nothing can be proved', {
+    hint: 'Point TMPDIR to a larger one, take a smaller seed, or use --jobs 1',
+    cause,
+  })
+}
 
 function explainMissing(cause: unknown): never {
-  if (!(cause instanceof Error && 'code' in cause && cause.code === NO_SUCH_DATABASE)) throw cause
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null
+  if (code === DISK_FULL) throw diskFull(cause)
+  if (code !== NO_SUCH_DATABASE) throw cause
   throw new StetError('STET_CONFIG', 'A database of the sandbox is gone: the command has dropped it', {
     cause,
   })

@@ -9,6 +9,7 @@ import type { PostgresPrograms } from './programs.ts'
 export type Filling =
   | { readonly kind: 'empty' }
   | { readonly kind: 'seed'; readonly file: string }
+  | { readonly kind: 'archive'; readonly path: string }
   | {
       readonly kind: 'dump'
       readonly url: string
@@ -32,6 +33,9 @@ export async function fill(filling: Filling, context: FillContext): Promise<stri
       break
     case 'seed':
       await loadSql(filling.file, database, context)
+      break
+    case 'archive':
+      await restore(filling.path, database, context)
       break
     case 'dump':
       await loadSql(await dump(filling, context), database, context)
@@ -82,6 +86,29 @@ async function loadWithoutPsql(
   await session.query(sql).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new StetError('STET_CONFIG', `The ${what} ${file} failed: ${why}`, { cause })
+  })
+}
+
+/** Restores what pg_dump has written in its custom, directory or tar format. */
+async function restore(
+  path: string,
+  database: string,
+  { cluster, programs, path: PATH }: FillContext,
+): Promise<void> {
+  if (programs.pgRestore === null) {
+    throw new StetError('STET_CONFIG', 'Restoring an archive needs pg_restore, and found none', {
+      hint: 'Install it: apt install postgresql-client',
+    })
+  }
+  const place = ['-h', cluster.socketFolder, '-p', String(cluster.port), '-U', 'postgres', '-d', database]
+  const { status, complaint } = await run(
+    programs.pgRestore,
+    ['--no-owner', '--no-acl', '--exit-on-error', ...place, path],
+    { PATH },
+  )
+  if (status === 0) return
+  throw new StetError('STET_CONFIG', `Cannot restore ${path}: ${complaint}`, {
+    hint: 'It takes what pg_dump -Fc, -Fd or -Ft has written; plain SQL goes to --seed',
   })
 }
 
