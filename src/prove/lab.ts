@@ -19,7 +19,14 @@ import { WATCHED_SESSION } from './sandbox/commit-watch.ts'
 import { environmentOf, fillIn, PASSWORD, type Places } from './sandbox/environment.ts'
 import type { Fence } from './sandbox/fence.ts'
 import { type Outcome, startCommand } from './sandbox/process.ts'
-import { copyFolder, digestOfFiles, digestOfFolder, type FileStates, filesOf, isToolPath } from './state/files.ts'
+import {
+  copyFolder,
+  digestOfFiles,
+  digestOfFolder,
+  type FileStates,
+  filesOf,
+  isToolPath,
+} from './state/files.ts'
 import { digestOf, type Fingerprint, fingerprint } from './state/fingerprint.ts'
 import { type Ignore, ignoring } from './state/ignore.ts'
 import { labelOf } from './wire/label.ts'
