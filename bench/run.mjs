@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { generateOrders } from './generate-orders.mjs'
 import { duckdbLimit, duckdbTextbook } from './limits-duckdb.mjs'
 import { openPostgres } from './limits-postgres.mjs'
+import { roundOfProof, roundOfProxy } from './prove.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -34,7 +35,7 @@ function note(group, name, value) {
   figures.push({ group, name, value })
 }
 
-for (const rows of values.rows.split(',').map(Number)) {
+for (const rows of values.targets === 'prove' ? [] : values.rows.split(',').map(Number)) {
   const folder = `bench/data/${rows}`
   await generateOrders(rows, folder)
   for (let round = 0; round < Number(values.rounds); round++) {
@@ -42,7 +43,10 @@ for (const rows of values.rows.split(',').map(Number)) {
     if (values.targets.includes('duckdb')) await roundOfDuckdb(rows, folder)
   }
 }
-if (values.targets !== 'none') startUp()
+if (values.targets.includes('prove')) {
+  for (let round = 0; round < Number(values.rounds); round++) await roundOfProxy(note)
+  await roundOfProof(note)
+} else if (values.targets !== 'none') startUp()
 print()
 
 async function roundOfPostgres(rows, folder) {

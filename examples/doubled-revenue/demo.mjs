@@ -15,6 +15,7 @@ const proofs = [
   ['sh sql/upsert.sh', SURVIVES],
   ['sh sql/delete-insert.sh', SURVIVES],
   ['sh sql/insert-once.sh', SURVIVES],
+  ['stet/pipeline.ts', SURVIVES],
   ...(hasPsycopg
     ? [
         ['python python/job.py', CONVICTED],

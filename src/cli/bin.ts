@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { hostname, userInfo } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { StetError } from '../errors.ts'
 import { VERSION } from '../version.ts'
 import type { CliContext, Output } from './context.ts'
@@ -23,6 +24,8 @@ function contextOfProcess(): CliContext {
     env: process.env,
     cwd: process.cwd(),
     user: `${userName()}@${hostname()}`,
+    program: [process.execPath, fileURLToPath(import.meta.url)],
+    ask: process.stdin.isTTY && process.stderr.isTTY ? ask : null,
     clock: {
       date: () => new Date(),
       now: () => performance.now(),
@@ -59,6 +62,18 @@ function outputOf(stream: NodeJS.WriteStream): Output {
       // 0 where the terminal does not know.
       return stream.columns || 80
     },
+  }
+}
+
+/** Only a plain yes is one: whoever presses Return too early has not agreed to anything. */
+async function ask(question: string): Promise<boolean> {
+  const { createInterface } = await import('node:readline/promises')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const answer = await terminal.question(`${question} [y/N] `)
+    return /^y(es)?$/i.test(answer.trim())
+  } finally {
+    terminal.close()
   }
 }
 

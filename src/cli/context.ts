@@ -24,6 +24,10 @@ export interface CliContext {
   readonly cwd: string
   /** `user@host`: who a change of the record was made by. */
   readonly user: string
+  /** What starts this program again: the interpreter and the script. */
+  readonly program: readonly string[]
+  /** Asks a question that is answered by yes or no; null where nobody sits at a terminal. */
+  readonly ask: ((question: string) => Promise<boolean>) | null
   readonly clock: Clock
   /** Fires when the person or the system asks to stop. */
   readonly signal: AbortSignal

@@ -1,9 +1,18 @@
 import { StetError } from '../errors.ts'
 import type { Reference } from './compare.ts'
+import { withInnerCommits } from './inner-commits.ts'
 import type { Lab, Observation, Run, World } from './lab.ts'
-import { type Point, pointsOf, samePoints } from './plan/points.ts'
-import { sameFiles, volatileFiles } from './state/files.ts'
-import { type Fingerprint, volatileColumns } from './state/fingerprint.ts'
+import {
+  momentsOf,
+  type Point,
+  pointsOf,
+  sameFileChanges,
+  samePoints,
+  sharedPoints,
+  withoutEngineSteps,
+} from './plan/points.ts'
+import { databasesOf, differingFiles, sameFiles, tablesOfFiles, volatileFiles } from './state/files.ts'
+import { type TableState, volatileColumns } from './state/fingerprint.ts'
 import type { Ignore } from './state/ignore.ts'
 
 /** What two clean runs from the seed have shown. */
@@ -42,7 +51,7 @@ const SLOWER = 10
 const LEAST_LIMIT_MS = 10_000
 
 export async function runBaseline(options: BaselineOptions): Promise<Baseline> {
-  const { lab, ignore, needsDatabase } = options
+  const { lab, needsDatabase } = options
   const seed = await lab.begin(options.database)
   let [first, second] = [await cleanRun(seed, options), await cleanRun(seed, options)]
   if (!samePoints(first.points, second.points) && !lab.foldDigits) {
@@ -50,39 +59,67 @@ export async function runBaseline(options: BaselineOptions): Promise<Baseline> {
     lab.foldDigits = true
     ;[first, second] = [await cleanRun(seed, options), await cleanRun(seed, options)]
   }
-  const states = [await lab.observe(first.world, ignore), await lab.observe(second.world, ignore)] as const
-  const volatile = [
-    ...volatileColumns(states[0].database, states[1].database),
-    ...volatileFiles(states[0].files, states[1].files).filter((file) =>
-      states.every((state) => state.files.has(file)),
-    ),
-  ]
-  const counting = ignore.with(volatile)
+  if (!sameFileChanges(first.points, second.points)) {
+    lab.foldFiles = true
+    ;[first, second] = [await cleanRun(seed, options), await cleanRun(seed, options)]
+  }
+  const { volatile, counting } = await volatileParts(first.world, second.world, options)
   const seedState = await lab.observe(seed, counting)
   const observation = await lab.observe(first.world, counting)
   const twin = await lab.observe(second.world, counting)
   await lab.discard(second.world)
+  const shared = sharedPoints(first.points, second.points)
+  const hasWritten = !sameFiles(seedState.files, observation.files)
+  const moments = hasWritten && !lab.canTrace ? momentsOf(first.run.outcome.ms) : []
+  const points = [...withoutEngineSteps(shared, databasesOf(observation.files)), ...moments]
+  const limitMs = Math.max(first.run.outcome.ms, second.run.outcome.ms) * SLOWER + LEAST_LIMIT_MS
   return {
     seed,
     seedState,
     loaded: first.world,
     clean: { observation, database: await lab.cluster.clone(first.world.database) },
     run: first.run,
-    points: first.points,
+    points: await withInnerCommits(points, seed, lab, limitMs),
     ignore: counting,
     volatile,
-    timeLimitMs: Math.max(first.run.outcome.ms, second.run.outcome.ms) * SLOWER + LEAST_LIMIT_MS,
+    timeLimitMs: limitMs,
     obstacle:
       unusedDatabase(first.run, needsDatabase) ??
+      unreadableFile(observation) ??
       nothingDone(seedState, observation) ??
       difference(observation, twin),
   }
 }
 
-async function cleanRun(
-  seed: World,
-  { lab, timeLimitMs }: BaselineOptions,
-): Promise<{ readonly world: World; readonly run: Run; readonly points: readonly Point[] }> {
+/** Columns and files that two clean runs fill differently. Of a file with tables only columns: its rows count. */
+async function volatileParts(
+  one: World,
+  other: World,
+  { lab, ignore }: BaselineOptions,
+): Promise<{ readonly volatile: readonly string[]; readonly counting: Ignore }> {
+  const [first, second] = [await lab.observe(one, ignore), await lab.observe(other, ignore)]
+  const columns = volatileColumnsOf(first, second)
+  const files = volatileFiles(first.files, second.files)
+  const counting = ignore.with(files).withVarying(columns)
+  // Some have a value in one run and none in the other: nothing about them can be compared.
+  const random = volatileColumnsOf(await lab.observe(one, counting), await lab.observe(other, counting))
+  return { volatile: [...columns, ...files], counting: counting.with(random) }
+}
+
+function volatileColumnsOf(one: Observation, other: Observation): readonly string[] {
+  return [
+    ...volatileColumns(one.database.tables, other.database.tables),
+    ...volatileColumns(tablesOfFiles(one.files), tablesOfFiles(other.files)),
+  ]
+}
+
+interface CleanRun {
+  readonly world: World
+  readonly run: Run
+  readonly points: readonly Point[]
+}
+
+async function cleanRun(seed: World, { lab, timeLimitMs }: BaselineOptions): Promise<CleanRun> {
   const world = await lab.fork(seed)
   const run = await lab.run(world, { timeLimitMs, record: true })
   const { status, end, output, failure } = run.outcome
@@ -109,6 +146,18 @@ function unusedDatabase({ units }: Run, needsDatabase: boolean): Obstacle | null
   }
 }
 
+/** Bytes of a database are no measure: two equal ones differ in them. */
+function unreadableFile({ files }: Observation): Obstacle | null {
+  for (const [name, { complaint }] of files) {
+    if (complaint === undefined) continue
+    return {
+      what: `The tables of ${name} cannot be read after a clean run: ${complaint}`,
+      hint: `If it does not matter, leave it out: --ignore ${name}`,
+    }
+  }
+  return null
+}
+
 function nothingDone(before: Observation, after: Observation): Obstacle | null {
   if (before.digest !== after.digest) return null
   return {
@@ -119,13 +168,13 @@ function nothingDone(before: Observation, after: Observation): Obstacle | null {
 
 /** Two clean runs that end differently, beyond values of some columns, give nothing to compare with. */
 function difference(one: Observation, other: Observation): Obstacle | null {
-  const rows = ({ tables }: Fingerprint) => [...tables].map(([name, table]) => `${name} ${table.rows}`)
+  const rows = (tables: ReadonlyMap<string, TableState>) =>
+    [...tables].map(([name, table]) => `${name} ${table.rows}`)
   const odd = [
-    ...symmetricDifference(rows(one.database), rows(other.database)),
+    ...symmetricDifference(rows(one.database.tables), rows(other.database.tables)),
+    ...symmetricDifference(rows(tablesOfFiles(one.files)), rows(tablesOfFiles(other.files))),
     ...symmetricDifference([...one.world.ledger.effects.keys()], [...other.world.ledger.effects.keys()]),
-    ...(sameFiles(one.files, other.files)
-      ? []
-      : symmetricDifference([...one.files.keys()], [...other.files.keys()])),
+    ...differingFiles(one.files, other.files),
   ]
   if (odd.length === 0) return null
   return {

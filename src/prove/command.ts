@@ -1,9 +1,12 @@
-import { resolve } from 'node:path'
+import { stat, writeFile } from 'node:fs/promises'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { StetError } from '../errors.ts'
+import { readReplies } from './http/replies.ts'
 import type { FaultKind } from './plan/trials.ts'
 import { type KeptPlace, type Progress, type Proof, prove } from './prove.ts'
 import { type ProofDocument, proofDocument } from './report/document.ts'
-import { type Paint, PLAIN_PAINT, terminalReport } from './report/terminal.ts'
+import { formatOfReport, type ReportFormat, renderReport } from './report/formats.ts'
+import { type Paint, PLAIN_PAINT } from './report/terminal.ts'
 import { type Fence, openFence, openGround } from './sandbox/fence.ts'
 import type { Filling } from './sandbox/fill.ts'
 import { findPrograms } from './sandbox/programs.ts'
@@ -11,18 +14,30 @@ import { CLASSES, type Class, DEFAULT_FAIL_ON } from './verdict.ts'
 
 /** What the command line of `stet prove` says. */
 export interface ProveCommandOptions {
+  /** How reports name the command, where it was put together from something shorter. */
+  readonly shownAs?: readonly string[]
   /** A file of SQL that fills the sandbox's database. */
   readonly seed?: string
   /** A database to copy into the sandbox; it is only read. */
   readonly from?: string
+  /** An archive of pg_dump to restore in the sandbox. */
+  readonly template?: string
   readonly only?: readonly string[]
   readonly exclude?: readonly string[]
   /** The command's folder; default is the current one. */
   readonly work?: string
   readonly files?: readonly string[]
+  /** DuckDB or SQLite files to copy into the command's folder. */
+  readonly db?: readonly string[]
   readonly env?: readonly string[]
   readonly ignore?: readonly string[]
+  /** A file with prepared answers for web requests. */
+  readonly replies?: string
+  /** SQL, or a folder of files, that corrects the source between two runs. */
+  readonly change?: string
   readonly listen?: number
+  /** False: file calls are not watched; default is true where strace is. */
+  readonly trace?: boolean
   /** Kinds of faults to try: `crash`, `ambiguous`, `error`, `overlap`, `twice`. */
   readonly kinds?: readonly string[]
   readonly exhaustive?: boolean
@@ -38,6 +53,8 @@ export interface ProveCommandOptions {
   readonly allowNetwork?: boolean
   /** The folder of PostgreSQL's programs. */
   readonly postgres?: string
+  /** Files to write the report to, each in the format that its name says. */
+  readonly report?: readonly string[]
 }
 
 /** Everything outside that the command touches. */
@@ -54,7 +71,7 @@ export interface ProveIo {
 export interface ProveCommandResult {
   readonly exitStatus: number
   readonly proof: Proof
-  text(paint?: Paint): string
+  render(format: ReportFormat, paint?: Paint): string
   /** For `--json`. */
   readonly document: ProofDocument
 }
@@ -75,18 +92,24 @@ export async function proveCommand(
     })
   }
   const failOn = options.failOn === undefined ? DEFAULT_FAIL_ON : classes(options.failOn)
+  const reports = await reportFiles(options.report ?? [], io.folder)
+  const workFolder = resolve(io.folder, options.work ?? '.')
   const programs = await findPrograms(io.environment['PATH'] ?? '', options.postgres)
   await using fence = await fenceFor(options.allowNetwork === true, io)
-  const proof = await prove({
+  const shown = options.shownAs ?? command
+  const proven = await prove({
     command,
-    filling: fillingOf(options),
-    workFolder: resolve(io.folder, options.work ?? '.'),
+    filling: fillingOf(options, io.folder),
+    workFolder,
     watched: options.files ?? [],
+    databaseFiles: (options.db ?? []).map((file) => resolve(io.folder, file)),
     passed: options.env ?? [],
     environment: io.environment,
     ignore: options.ignore ?? [],
-    replies: [],
+    replies: options.replies === undefined ? [] : await readReplies(resolve(io.folder, options.replies)),
+    change: options.change === undefined ? null : resolve(io.folder, options.change),
     listenPort: options.listen ?? 0,
+    traceFiles: options.trace !== false,
     kinds: options.kinds === undefined ? ALL_KINDS : options.kinds.flatMap(kindsNamed),
     isExhaustive: options.exhaustive === true,
     tryAll: options.all === true || options.replay !== undefined,
@@ -101,12 +124,46 @@ export async function proveCommand(
     onProgress: (progress) => io.onProgress(progressText(progress)),
     onKept: options.keep === true ? (place) => showKept(place, io) : null,
   })
-  return {
-    exitStatus: EXIT_STATUS[proof.verdict],
-    proof,
-    text: (paint = PLAIN_PAINT) => terminalReport(proof, failOn, paint),
-    document: proofDocument(proof, failOn),
+  const proof = { ...proven, command: shown }
+  const script = await scriptOf(shown, workFolder, io.folder)
+  const render = (format: ReportFormat, paint: Paint = PLAIN_PAINT) =>
+    renderReport(format, proof, { failOn, script, paint })
+  for (const { path, format } of reports) await writeFile(path, `${render(format)}\n`)
+  return { exitStatus: EXIT_STATUS[proof.verdict], proof, render, document: proofDocument(proof, failOn) }
+}
+
+interface ReportFile {
+  readonly path: string
+  readonly format: ReportFormat
+}
+
+/** A proof takes minutes: a report that could not be written is refused before. */
+async function reportFiles(files: readonly string[], folder: string): Promise<readonly ReportFile[]> {
+  const reports = files.map((file) => ({ path: resolve(folder, file), format: formatOfReport(file) }))
+  for (const { path } of reports) {
+    const parent = await stat(dirname(path)).catch(() => null)
+    if (parent?.isDirectory() === true) continue
+    throw new StetError('STET_USAGE', `Cannot write the report "${path}": its folder is not there`, {
+      hint: `Make it first: mkdir -p ${dirname(path)}`,
+    })
   }
+  return reports
+}
+
+/** The first word of the command that names a file of its folder, as seen from where `stet` was started. */
+async function scriptOf(
+  command: readonly string[],
+  workFolder: string,
+  folder: string,
+): Promise<string | null> {
+  for (const word of command) {
+    const path = resolve(workFolder, word)
+    const seen = relative(folder, path)
+    if (seen.startsWith('..') || isAbsolute(seen)) continue
+    const found = await stat(path).catch(() => null)
+    if (found?.isFile() === true) return seen
+  }
+  return null
 }
 
 /** A job with its own connection string would run dozens of times against production: it does not get there. */
@@ -127,12 +184,22 @@ async function fenceFor(isOpenAllowed: boolean, io: ProveIo): Promise<Fence> {
   })
 }
 
-function fillingOf({ seed, from, only = [], exclude = [] }: ProveCommandOptions): Filling {
-  if (seed !== undefined && from !== undefined) {
-    throw new StetError('STET_USAGE', 'Give either --seed or --from, not both')
+function fillingOf(
+  { seed, from, template, only = [], exclude = [] }: ProveCommandOptions,
+  folder: string,
+): Filling {
+  const given = [seed, from, template].filter((one) => one !== undefined)
+  if (given.length > 1) {
+    throw new StetError('STET_USAGE', 'Give only one of --seed, --from and --template')
   }
   if (from !== undefined) return { kind: 'dump', url: from, only, exclude }
-  return seed === undefined ? { kind: 'empty' } : { kind: 'seed', file: seed }
+  if (template !== undefined) {
+    if (!/^postgres(ql)?:/.test(template)) return { kind: 'archive', path: resolve(folder, template) }
+    throw new StetError('STET_USAGE', '--template takes an archive of pg_dump and no address', {
+      hint: 'To copy a database: --from',
+    })
+  }
+  return seed === undefined ? { kind: 'empty' } : { kind: 'seed', file: resolve(folder, seed) }
 }
 
 const KINDS_BY_NAME: Readonly<Record<string, readonly FaultKind[]>> = {
@@ -156,6 +223,7 @@ function kindsNamed(name: string): readonly FaultKind[] {
 const SHORT_CLASSES: Readonly<Record<string, Class>> = {
   overlap: 'not two at once',
   success: 'claims success',
+  keys: 'keys forgotten',
 }
 
 function classes(names: readonly string[]): readonly Class[] {

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { diffEffects } from './http/recorder.ts'
 import type { Observation } from './lab.ts'
-import type { Cluster, Session } from './sandbox/cluster.ts'
-import { diffTable, isTwiceAsMuch } from './state/diff.ts'
-import { diffFiles } from './state/files.ts'
-import type { Fingerprint } from './state/fingerprint.ts'
+import type { Cluster } from './sandbox/cluster.ts'
+import { diffTable } from './state/diff.ts'
+import { diffFiles, type FileDiff, tablesOfFiles } from './state/files.ts'
 import type { Ignore } from './state/ignore.ts'
 import { listTables } from './state/tables.ts'
+import { differingTables, type Tables, tableDifferences } from './table-differences.ts'
 import type { Difference } from './verdict.ts'
 
 /** The state of a clean run, and a copy of its database that may be read at any time. */
@@ -19,18 +19,15 @@ const PLAIN = { examples: [], changes: [], note: null } as const
 
 /** Whether two observations are the same state; sequences may have advanced. */
 function isSameState(one: Observation, other: Observation): boolean {
-  return differingTables(one.database, other.database).length === 0 && isSameBesideTables(one, other)
+  return (
+    differingTables(one.database.tables, other.database.tables).length === 0 && isSameBesideTables(one, other)
+  )
 }
 
 function isSameBesideTables(one: Observation, other: Observation): boolean {
   const beside = ({ database, digest }: Observation) =>
     [...database.definitions, ...digest.split('\n').slice(1)].join('\n')
   return beside(one) === beside(other)
-}
-
-function differingTables(one: Fingerprint, other: Fingerprint): readonly string[] {
-  const names = [...new Set([...one.tables.keys(), ...other.tables.keys()])]
-  return names.filter((name) => one.tables.get(name)?.full !== other.tables.get(name)?.full)
 }
 
 /** Everything in which a state differs from that of a clean run. */
@@ -42,71 +39,39 @@ export async function differences(
 ): Promise<readonly Difference[]> {
   if (isSameState(clean.observation, here)) return []
   return [
-    ...(await tableDifferences(clean, here, cluster, ignore)),
+    ...(await databaseDifferences(clean, here, cluster, ignore)),
     ...definitionDifferences(clean.observation.database, here.database),
-    ...(await fileDifferences(clean.observation, here)),
+    ...(await fileDifferences(clean.observation, here, ignore)),
     ...requestDifferences(clean.observation, here),
   ]
 }
 
-async function tableDifferences(
+async function databaseDifferences(
   clean: Reference,
   here: Observation,
   cluster: Cluster,
   ignore: Ignore,
 ): Promise<readonly Difference[]> {
-  const names = differingTables(clean.observation.database, here.database)
-  if (names.length === 0) return []
+  const sides = [clean.observation.database.tables, here.database.tables] as const
+  if (differingTables(...sides).length === 0) return []
   await using cleanSession = await cluster.open(clean.database)
   await using hereSession = await cluster.open(here.world.database)
-  const found: Difference[] = []
-  for (const name of names) {
-    const before = clean.observation.database.tables.get(name)
-    const after = here.database.tables.get(name)
-    const counts = { where: name, kind: 'table', clean: before?.rows ?? 0, here: after?.rows ?? 0 } as const
-    if (after === undefined) {
-      found.push({ ...PLAIN, ...counts, class: 'lost', count: counts.clean, note: 'the table is not there' })
-    } else if (before === undefined) {
-      found.push({
-        ...PLAIN,
-        ...counts,
-        class: 'left behind',
-        count: 1,
-        note: `a table of ${after.rows} rows`,
-      })
-    } else if (before.content === after.content && before.rows === after.rows) {
-      found.push({ ...PLAIN, ...counts, class: 'renumbered', count: after.rows })
-    } else if ([...before.columns.keys()].join() !== [...after.columns.keys()].join()) {
-      found.push({ ...PLAIN, ...counts, class: 'different', count: after.rows, note: 'it has other columns' })
-    } else found.push(...(await rowDifferences(name, counts, cleanSession, hereSession, ignore)))
-  }
-  return found
+  const shapes = await listTables(hereSession)
+  return await tableDifferences(...sides, {
+    kind: 'table',
+    rows: async (name) => {
+      const table = shapes.find((one) => one.name === name)
+      return table === undefined ? null : diffTable(cleanSession, hereSession, table, ignore)
+    },
+  })
 }
 
-async function rowDifferences(
-  name: string,
-  counts: Pick<Difference, 'where' | 'kind' | 'clean' | 'here'>,
-  clean: Session,
-  here: Session,
-  ignore: Ignore,
-): Promise<readonly Difference[]> {
-  const table = (await listTables(here)).find((one) => one.name === name)
-  if (table === undefined) return []
-  const diff = await diffTable(clean, here, table, ignore)
-  const { examples, changes } = diff
-  const found: Difference[] = []
-  const add = (name: Difference['class'], count: number, note: string | null) => {
-    if (count > 0) found.push({ ...counts, class: name, count, examples, changes, note })
-  }
-  add('lost', diff.lost, null)
-  add('doubled', diff.doubled, null)
-  const isTwice = isTwiceAsMuch(changes)
-  add(isTwice ? 'doubled' : 'different', diff.changed, isTwice ? 'values twice as large' : 'other values')
-  add('different', diff.extra, 'rows that a clean run does not leave')
-  return found
+interface Defined {
+  readonly tables: Tables
+  readonly definitions: readonly string[]
 }
 
-function definitionDifferences(clean: Fingerprint, here: Fingerprint): readonly Difference[] {
+function definitionDifferences(clean: Defined, here: Defined): readonly Difference[] {
   // What belongs to a table that is too many, or missing, has been said with the table.
   const odd = [...clean.tables.keys(), ...here.tables.keys()].filter(
     (name) => clean.tables.has(name) !== here.tables.has(name),
@@ -130,10 +95,34 @@ function definitionDifferences(clean: Fingerprint, here: Fingerprint): readonly 
   ]
 }
 
-async function fileDifferences(clean: Observation, here: Observation): Promise<readonly Difference[]> {
+async function fileDifferences(
+  clean: Observation,
+  here: Observation,
+  ignore: Ignore,
+): Promise<readonly Difference[]> {
   const side = ({ world, files }: Observation) => ({ folder: join(world.folder, 'work'), files })
-  const diffs = await diffFiles(side(clean), side(here))
-  return diffs.map(({ file, kind, lines }) => ({
+  const [before, after] = [side(clean), side(here)]
+  const found: Difference[] = []
+  for (const diff of await diffFiles(before, after)) {
+    const { file } = diff
+    const [one, other] = [before.files.get(file), after.files.get(file)]
+    if (one?.data == null || other?.data == null) found.push(bytesDifference(diff))
+    else {
+      found.push(
+        ...(await tableDifferences(one.data.tables, other.data.tables, {
+          kind: one.data.tables.has(file) ? 'file' : 'table',
+          rows: (table) =>
+            clean.dataFiles.diff(join(before.folder, file), join(after.folder, file), file, table, ignore),
+        })),
+        ...definitionDifferences(one.data, other.data),
+      )
+    }
+  }
+  return found
+}
+
+function bytesDifference({ file, kind, lines }: FileDiff): Difference {
+  return {
     ...PLAIN,
     class: kind,
     where: file,
@@ -142,7 +131,7 @@ async function fileDifferences(clean: Observation, here: Observation): Promise<r
     clean: lines?.clean ?? (kind === 'lost' ? 1 : 0),
     here: lines?.here ?? (kind === 'lost' ? 0 : 1),
     note: lines === null ? null : 'lines',
-  }))
+  }
 }
 
 function requestDifferences(clean: Observation, here: Observation): readonly Difference[] {
@@ -167,11 +156,17 @@ export interface Gap {
 /** Tables that show, between a crash and the rerun, neither the state before nor the one after. */
 export function gaps(start: Observation, crashed: Observation, clean: Observation): readonly Gap[] {
   const found: Gap[] = []
-  for (const [table, after] of clean.database.tables) {
-    const now = crashed.database.tables.get(table)
-    const before = start.database.tables.get(table)
-    if (now === undefined || now.content === after.content || now.content === before?.content) continue
-    found.push({ table, visible: now.rows, of: after.rows })
+  const look = (before: Tables, now: Tables, after: Tables, isGoneSeen: boolean) => {
+    for (const [table, { rows, content }] of after) {
+      const [old, seen] = [before.get(table), now.get(table)]
+      if (seen?.content === content || seen?.content === old?.content) continue
+      // A table that was not there, and now has no rows, is nothing to anybody.
+      if (seen === undefined ? !isGoneSeen : seen.rows === 0 && old === undefined) continue
+      found.push({ table, visible: seen?.rows ?? 0, of: rows })
+    }
   }
+  look(start.database.tables, crashed.database.tables, clean.database.tables, false)
+  const files = [start, crashed, clean].map((one) => tablesOfFiles(one.files)) as [Tables, Tables, Tables]
+  look(...files, true)
   return found
 }

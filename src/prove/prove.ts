@@ -1,17 +1,22 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Baseline, type Obstacle, runBaseline } from './baseline.ts'
+import { runBetween } from './between.ts'
 import { differences } from './compare.ts'
+import { whyNoTrace } from './files/trace.ts'
 import type { CannedReply } from './http/recorder.ts'
-import { createLab, type Lab } from './lab.ts'
-import { nameOf, type Point, pointsOf } from './plan/points.ts'
+import { withInnerCommits } from './inner-commits.ts'
+import { createLab, type Lab, type Observation } from './lab.ts'
+import { nameOf, type Point, pointsOf, withoutEngineSteps } from './plan/points.ts'
 import { type FaultKind, type PlannedTrial, planTrials } from './plan/trials.ts'
 import { type Cluster, startCluster } from './sandbox/cluster.ts'
 import type { Fence } from './sandbox/fence.ts'
 import { type Filling, fill } from './sandbox/fill.ts'
 import { isAlive } from './sandbox/postgres-server.ts'
 import type { PostgresPrograms } from './sandbox/programs.ts'
+import { makeTemporaryFolder } from './sandbox/temporary.ts'
+import { databasesOf, tablesOfFiles } from './state/files.ts'
 import { type Touched, touchedRows } from './state/fingerprint.ts'
 import { ignoring } from './state/ignore.ts'
 import { memoKey, type Repair, runTrial, stuck, type TrialContext, type TrialResult } from './trial.ts'
@@ -22,14 +27,20 @@ export interface ProveOptions {
   readonly filling: Filling
   /** The command's current folder; every trial gets a copy. */
   readonly workFolder: string
+  /** DuckDB or SQLite files from elsewhere; every trial gets copies in its folder. */
+  readonly databaseFiles: readonly string[]
   /** Files and folders in it that count; none named: all. */
   readonly watched: readonly string[]
   readonly passed: readonly string[]
   readonly environment: NodeJS.ProcessEnv
   readonly ignore: readonly string[]
   readonly replies: readonly CannedReply[]
+  /** A correction of the source between two runs: SQL, or a folder of files; null for none. */
+  readonly change: string | null
   /** A port built into the command; 0 for none. */
   readonly listenPort: number
+  /** Watches file calls with strace, where the system allows it. */
+  readonly traceFiles: boolean
   readonly kinds: readonly FaultKind[]
   readonly isExhaustive: boolean
   /** Tries faults also when a plain second run convicts. */
@@ -66,6 +77,8 @@ export interface Proof {
   readonly command: readonly string[]
   readonly ms: number
   readonly isFenced: boolean
+  /** Why crashes between file calls were not aimed at but left to chance; null where they were aimed at. */
+  readonly whyNoTrace: string | null
   readonly postgresVersion: number
   readonly clean: {
     readonly ms: number
@@ -109,16 +122,13 @@ export async function prove(options: ProveOptions): Promise<Proof> {
   await using folder = await temporaryFolder()
   await using cluster = await startCluster(options.programs, options.fence)
   const path = options.environment['PATH'] ?? ''
-  const database = await fill(options.filling, {
-    cluster,
-    programs: options.programs,
-    folder: folder.path,
-    path,
-  })
+  const filling = { cluster, programs: options.programs, folder: folder.path, path }
+  const database = await fill(options.filling, filling)
   // When one trial fails, or somebody interrupts, the commands of the others have to end before the sandbox does.
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
-  const lab = createLab({ ...options, cluster, folder: folder.path, signal })
+  const noTrace = options.traceFiles ? await whyNoTrace(options.fence, path) : 'told not to (--no-trace)'
+  const lab = createLab({ ...options, cluster, folder: folder.path, signal, canTrace: noTrace === null })
 
   options.onProgress({ step: 'clean run' })
   const baseline = await runBaseline({
@@ -128,8 +138,9 @@ export async function prove(options: ProveOptions): Promise<Proof> {
     ignore: ignoring(options.ignore),
     timeLimitMs: options.timeLimitMs,
   })
+  const parts = { options, started, cluster, baseline, noTrace }
   if (baseline.obstacle !== null) {
-    return proofOf({ options, started, cluster, baseline, touched: [], results: [], planned: [], again: [] })
+    return proofOf({ ...parts, touched: [], results: [], planned: [], again: [] })
   }
 
   options.onProgress({ step: 'second run' })
@@ -140,17 +151,20 @@ export async function prove(options: ProveOptions): Promise<Proof> {
   const kinds = options.listenPort === 0 ? options.kinds : options.kinds.filter((kind) => kind !== 'overlap')
   const all = isConvicted && !options.tryAll ? [] : planTrials(traces, { ...options, kinds })
   const planned = options.replay === null ? all : all.filter((trial) => trial.n === options.replay)
-  const results = await runAll(planned, context, options, { started, stop })
+  const faulted = await runAll(planned, context, options, { started, stop })
+  const { change, replay } = options
+  const others =
+    isConvicted && !options.tryAll
+      ? []
+      : await runBetween({ context, change, fill: filling, from: all.length + 2, only: replay })
+  const results = [...faulted, ...others]
 
   const kept = [twice.result, ...results].find((result) => result.database !== null)
   if (options.onKept !== null && kept !== undefined && kept.database !== null) {
     await options.onKept({ socketFolder: cluster.socketFolder, port: cluster.port, database: kept.database })
   }
   return proofOf({
-    options,
-    started,
-    cluster,
-    baseline,
+    ...parts,
     touched: twice.touched,
     results: [twice.result, ...results],
     planned,
@@ -201,12 +215,14 @@ async function runTwice(context: TrialContext): Promise<Twice> {
 
   const isKept = context.keep(all)
   if (!isKept) await lab.discard(world)
+  const points = withoutEngineSteps(pointsOf(run.events, run.units), databasesOf(state.files))
   return {
-    points: pointsOf(run.events, run.units),
+    points: await withInnerCommits(points, baseline.loaded, lab, baseline.timeLimitMs),
     touched,
     result: {
       n: 1,
       planned: null,
+      between: 'nothing',
       isReached: true,
       first: baseline.run.outcome,
       claimsSuccess: false,
@@ -271,6 +287,7 @@ interface Findings {
   readonly started: number
   readonly cluster: Cluster
   readonly baseline: Baseline
+  readonly noTrace: string | null
   readonly touched: readonly Touched[]
   readonly results: readonly TrialResult[]
   readonly planned: readonly PlannedTrial[]
@@ -282,19 +299,22 @@ function proofOf(findings: Findings): Proof {
   const notReached = results.filter((result) => !result.isReached).length
   const tried = results.filter((result) => result.isReached)
   const reruns = tried.filter((result) => result.rerun !== null && !result.isFromMemo)
-  const before = baseline.seedState.database.tables
+  const tablesOf = ({ database, files }: Observation) =>
+    new Map([...database.tables, ...tablesOfFiles(files)])
+  const before = tablesOf(baseline.seedState)
   return {
     verdict: verdictOf(findings, notReached),
     command: options.command,
     ms: performance.now() - findings.started,
     isFenced: options.fence.isClosed,
+    whyNoTrace: findings.noTrace,
     postgresVersion: findings.cluster.version,
     clean: {
       ms: baseline.run.outcome.ms,
       messages: baseline.run.units.length,
       requests: baseline.run.requests,
       points: baseline.points,
-      changes: [...baseline.clean.observation.database.tables]
+      changes: [...tablesOf(baseline.clean.observation)]
         .map(([table, { rows }]) => ({ table, before: before.get(table)?.rows ?? 0, after: rows }))
         .filter((change) => change.before !== change.after),
     },
@@ -338,22 +358,28 @@ export function classesOf({ differences: found, claimsSuccess, gaps: seen }: Tri
   ]
 }
 
-function notTried({ options, baseline, results, planned, again }: Findings): readonly string[] {
+function notTried({ options, baseline, results, planned, again, noTrace }: Findings): readonly string[] {
   const missing: string[] = []
-  const convicts = results.some((result) => result.planned === null && result.differences.length > 0)
+  const convicts = results.some(
+    ({ planned: fault, between, differences: found }) =>
+      fault === null && between === 'nothing' && found.length > 0,
+  )
   if (planned.length === 0 && convicts)
     missing.push('faults (a plain second run differs already; --all tries them)')
   const undone = planned.length - results.filter((result) => result.planned !== null).length
   if (undone > 0) missing.push(`${undone} more trials (--budget)`)
   if (options.listenPort !== 0) missing.push('two at once (--listen)')
-  if ([...baseline.points, ...again].some((point) => point.transactions > 1)) {
+  const isUncounted = ({ transactions, commits }: Point) => transactions > 1 && commits === undefined
+  if ([...baseline.points, ...again].some(isUncounted)) {
     missing.push('crashes between commits inside one message (CALL, DO, several statements sent as one)')
+  }
+  if (baseline.points.some((point) => point.kind === 'moment')) {
+    missing.push(`crashes between chosen file calls, only at moments of a clean run (${noTrace})`)
   }
   return [
     ...missing,
-    'crashes while a file is written',
     'a rerun on another day',
-    'a source that changed in between',
+    ...(options.change === null ? ['a source that changed in between (--change)'] : []),
   ]
 }
 
@@ -364,6 +390,6 @@ async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: str
     if (pid === undefined || isAlive(Number(pid))) continue
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
   }
-  const path = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`))
+  const path = await makeTemporaryFolder(FOLDER_PREFIX)
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

@@ -5,11 +5,16 @@ import type { PlannedTrial } from './plan/trials.ts'
 import type { Outcome } from './sandbox/process.ts'
 import type { Difference } from './verdict.ts'
 
+/** What happens between two clean runs. */
+export type Between = 'nothing' | 'keys forgotten' | 'source changed'
+
 /** What one trial has shown. */
 export interface TrialResult {
   readonly n: number
   /** Null for the plain second run. */
   readonly planned: PlannedTrial | null
+  /** Of a second run without any fault: what happened before it. */
+  readonly between: Between
   readonly isReached: boolean
   /** The faulted run. */
   readonly first: Outcome
@@ -41,10 +46,9 @@ export interface Repair {
 export async function runTrial(planned: PlannedTrial, context: TrialContext): Promise<TrialResult> {
   if (planned.fault.kind === 'overlap') return runOverlap(planned, context)
   const { lab, baseline } = context
-  const start = planned.start === 'seed' ? baseline.seed : baseline.loaded
-  const world = await lab.fork(start)
-  const run = await lab.run(world, { timeLimitMs: baseline.timeLimitMs, fault: planned.fault })
-  if (!run.isReached) return finish(world, context, { ...resultOf(planned, run), isReached: false })
+  const { world, run } = await interrupted(planned, context)
+  if (!run.isReached || run.isOvershot)
+    return finish(world, context, { ...resultOf(planned, run), isReached: false })
   const state = await lab.observe(world, baseline.ignore)
   const seen = resultOf(planned, run, gapsOf(planned, state, baseline))
   const key = memoKey(planned.start, state)
@@ -65,9 +69,27 @@ export async function runTrial(planned: PlannedTrial, context: TrialContext): Pr
   })
 }
 
+const MOST_ATTEMPTS = 3
+/** How much longer the next attempt keeps a program waiting after its file call. */
+const PATIENCE = 5
+
+/** A run with the fault in it. Tried again when others had gone on before the kill came: that is another state. */
+async function interrupted(
+  { start, fault }: PlannedTrial,
+  { lab, baseline }: TrialContext,
+): Promise<{ readonly world: World; readonly run: Run }> {
+  for (let attempt = 1; ; attempt++) {
+    const world = await lab.fork(start === 'seed' ? baseline.seed : baseline.loaded)
+    const patience = PATIENCE ** (attempt - 1)
+    const run = await lab.run(world, { timeLimitMs: baseline.timeLimitMs, fault, patience })
+    if (!run.isOvershot || attempt === MOST_ATTEMPTS) return { world, run }
+    await lab.discard(world)
+  }
+}
+
 /** Under which a state and what became of it are remembered. Start is part of it: what is ignored may differ. */
 export function memoKey(start: 'seed' | 'loaded', state: Observation): string {
-  return `${start} ${state.digest}`
+  return `${start} ${state.memory}`
 }
 
 /** A second run starts while the first one waits before it makes something durable. */
@@ -168,6 +190,7 @@ function resultOf(planned: PlannedTrial, run: Run, found: readonly Gap[] = []): 
   return {
     n: planned.n,
     planned,
+    between: 'nothing',
     isReached: true,
     first: run.outcome,
     claimsSuccess: false,

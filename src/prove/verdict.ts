@@ -8,6 +8,7 @@ export const CLASSES = [
   'stuck',
   'claims success',
   'not two at once',
+  'keys forgotten',
   'left behind',
   'gap',
   'touched',

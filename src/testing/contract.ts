@@ -2,7 +2,7 @@ import { checksOfContent } from './content-checks.ts'
 import { checksOfFaults } from './fault-checks.ts'
 import { checksOfGuards } from './guard-checks.ts'
 import type { Check } from './kit.ts'
-import type { Faults, Place } from './place.ts'
+import type { Faults, Place, Scenario } from './place.ts'
 import { checksOfSlices } from './slice-checks.ts'
 import { checksOfWatermarks } from './watermark-checks.ts'
 import { checksOfOthers } from './writer-checks.ts'
@@ -26,6 +26,8 @@ export interface ContractOptions {
   readonly skip?: Readonly<Record<string, string>> | undefined
   /** Set to try every n-th fault point only, where a full walk is too dear. Default 1. */
   readonly faultStride?: number | undefined
+  /** Further attempts to be disturbed, for what only this target can do. */
+  readonly scenarios?: readonly Scenario[] | undefined
 }
 
 /**
@@ -52,6 +54,8 @@ export function targetContract(options: ContractOptions): readonly ContractCheck
   checksOfSlices(check)
   checksOfWatermarks(check)
   checksOfOthers(check)
-  for (const faults of options.faults) checksOfFaults(check, faults, options.faultStride ?? 1)
+  for (const faults of options.faults) {
+    checksOfFaults(check, faults, options.faultStride ?? 1, options.scenarios ?? [])
+  }
   return checks
 }

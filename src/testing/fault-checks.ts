@@ -17,8 +17,13 @@ import {
 import type { Faults, Place, Scenario } from './place.ts'
 import { scenariosOfSlices } from './slice-scenarios.ts'
 
-export function checksOfFaults(check: Check, faults: Faults, stride: number): void {
-  for (const scenario of [...scenariosOfStrategies(), ...scenariosOfSlices()]) {
+export function checksOfFaults(
+  check: Check,
+  faults: Faults,
+  stride: number,
+  further: readonly Scenario[],
+): void {
+  for (const scenario of [...scenariosOfStrategies(), ...scenariosOfSlices(), ...further]) {
     check(
       `${scenario.name}: ${faults.what} anywhere, and the rerun ends as if nothing had happened`,
       ['G1', 'G4', 'G6'],
@@ -52,6 +57,7 @@ async function walk(place: Place, scenario: Scenario, faults: Faults, stride: nu
   const { attempt } = scenario
   const begin = async () => {
     await forget(place)
+    if (scenario.setup !== undefined) await place.execute(scenario.setup)
     for (const earlier of scenario.before) await make(place, earlier)
   }
   await begin()

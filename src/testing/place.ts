@@ -62,6 +62,8 @@ export interface Attempt {
 /** An attempt to be disturbed, and what was loaded before it. */
 export interface Scenario {
   readonly name: string
+  /** A statement of the target's own SQL that makes the table, where Stet would make another one. */
+  readonly setup?: string | undefined
   readonly before: readonly Attempt[]
   readonly attempt: Attempt
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -75,6 +75,53 @@ eachTarget((_, create) => {
     }
   })
 })
+
+for (const apply of ['diff', 'swap'] as const) {
+  test(`067: two partition replaces of one day at the same moment, by ${apply}, ten times of ten (G3, G7)`, {
+    timeout: 300_000,
+  }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'stet-case-'))
+    try {
+      await cp(caseFolder('067-two-runs-of-one-job-at-the-same-time'), folder, { recursive: true })
+      await promisify(execFile)(process.execPath, ['gen.mjs'], { cwd: folder })
+      for (let repeat = 0; repeat < 10; repeat++) {
+        await using place = await postgresPlace(inject('postgresUrl'))
+        await place.execute(`create table t (id bigint, day date, v bigint, primary key (id, day)) partition by range (day);
+          create table t_5 partition of t for values from ('2025-05-05') to ('2025-05-06')`)
+        await writeFile(
+          join(folder, 'days.ts'),
+          `import { definePipeline } from 'stet'
+import { csv } from 'stet/sources/csv'
+import { postgres } from 'stet/targets/postgres'
+
+export default definePipeline({
+  name: 'days',
+  source: csv({ files: 'in.csv', columns: { id: 'bigint', day: 'date', v: 'bigint' } }),
+  target: postgres({ url: ${JSON.stringify(place.url)} }),
+  table: 't',
+  write: { strategy: 'replace-partition', by: 'day', size: 'day', key: ['id'], apply: '${apply}' },
+})
+`,
+        )
+        const args = ['run', 'days.ts', '--slice', '2025-05-05', '--json']
+        const ended = await Promise.all([stet(folder, args).ended, stet(folder, args).ended])
+        for (const { code, stdout, stderr } of ended) {
+          if (code === 0) continue
+          const answer = JSON.parse(stdout) as { error?: { code: string } }
+          expect(['STET_LOCKED', 'STET_LOCK_TIMEOUT'], stderr).toContain(answer.error?.code)
+        }
+        expect(ended.some(({ code }) => code === 0)).toBe(true)
+        expect(new Set(await place.rows('t')).size).toBe(20_000)
+        expect(await place.count('t')).toBe(20_000)
+        await using log = await place.target.openRunLog({ signal: new AbortController().signal })
+        const entries = await log.list({})
+        expect(entries.reduce((sum, entry) => sum + (entry.counts?.inserted ?? 0), 0)).toBe(20_000)
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+}
 
 const OLD: Attempt = {
   table: 't',

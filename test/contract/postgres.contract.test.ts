@@ -1,6 +1,7 @@
 import { describe, inject, test } from 'vitest'
 import { targetContract } from '../../src/testing/index.ts'
 import { connectionCuts, postgresPlace, processKills } from '../support/postgres-place.ts'
+import { scenariosOfSwaps } from '../support/swap-scenarios.ts'
 
 const system = inject('systemPostgresUrl')
 
@@ -8,6 +9,7 @@ describe('target contract: PostgreSQL from npm', () => {
   const checks = targetContract({
     create: () => postgresPlace(inject('postgresUrl')),
     faults: [connectionCuts],
+    scenarios: scenariosOfSwaps(),
   })
   for (const check of checks) test(check.name, check.run, 300_000)
 })
@@ -18,6 +20,7 @@ describe('target contract: PostgreSQL, killed', () => {
   const checks = targetContract({
     create: () => postgresPlace(inject('postgresUrl')),
     faults: [processKills],
+    scenarios: scenariosOfSwaps(),
     faultStride,
   })
   for (const check of checks.filter(({ name }) => name.includes(processKills.what)))
@@ -29,6 +32,7 @@ describe.skipIf(system === null)('target contract: PostgreSQL of the system', ()
   const checks = targetContract({
     create: () => postgresPlace(system),
     faults: [connectionCuts],
+    scenarios: scenariosOfSwaps(),
     faultStride: 3,
   })
   for (const check of checks) test(check.name, check.run, 300_000)

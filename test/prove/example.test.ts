@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { Proof } from '../../src/prove/prove.ts'
 import { terminalReport } from '../../src/prove/report/terminal.ts'
 import { DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
-import { hasPsql, PATIENCE_MS, proveIt, pythonLacks } from './support.ts'
+import { runCli } from '../support/run-cli.ts'
+import { hasPsql, PATIENCE_MS, proveIt, pythonLacks, testFence } from './support.ts'
 
 const example = fileURLToPath(new URL('../../examples/doubled-revenue', import.meta.url))
 
@@ -55,5 +56,26 @@ describe.each(languages)(
         ).toEqual([])
       })
     }
+  },
+)
+
+test.skipIf(!hasPsql)(
+  'the cure by a pipeline of Stet survives, and two runs at the same time too',
+  { timeout: PATIENCE_MS },
+  async () => {
+    await using fence = await testFence()
+    const network = fence.isClosed ? [] : ['--allow-network']
+    const faults = ['--try', 'crash', '--try', 'ambiguous', '--try', 'overlap']
+    const { status, stdout, document } = await runCli(
+      ['prove', '--json', '--seed', 'seed.sql', ...network, ...faults, 'stet/pipeline.ts'],
+      { cwd: example, env: { PATH: process.env.PATH ?? '' } },
+    )
+    expect(status, stdout).toBe(0)
+    expect(document()).toMatchObject({
+      verdict: 'survives',
+      command: ['stet', 'run', 'stet/pipeline.ts'],
+      findings: [],
+    })
+    expect(JSON.stringify(document().clean)).toContain('revenue_by_order')
   },
 )

@@ -4,6 +4,7 @@ import { classesOf, type Proof, type Verdict } from '../../src/prove/prove.ts'
 import { proofDocument } from '../../src/prove/report/document.ts'
 import { terminalReport } from '../../src/prove/report/terminal.ts'
 import { type Class, DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
+import { violations } from '../support/schemas.ts'
 import { hasPsql, PATIENCE_MS, proveIt, pythonLacks, samples } from './support.ts'
 
 interface Expected {
@@ -184,7 +185,9 @@ describe.skipIf(!hasPsql)('the sample pipelines (they need psql)', { timeout: PA
           .map((trial) => trial.planned?.fault.kind ?? 'twice')
         expect([...new Set(faults)], report).toEqual(onlyBy)
       }
-      expect(JSON.parse(JSON.stringify(proofDocument(proof, DEFAULT_FAIL_ON)))).toMatchObject({ verdict })
+      const document: unknown = JSON.parse(JSON.stringify(proofDocument(proof, DEFAULT_FAIL_ON)))
+      expect(document).toMatchObject({ verdict })
+      expect(violations('prove.json', document)).toEqual([])
     },
   )
 

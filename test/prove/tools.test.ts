@@ -69,6 +69,15 @@ const TOOLS: readonly Tool[] = [
     // dlt's own log of loads.
     ignore: ['*_dlt_*'],
   },
+  {
+    // It dies after its rows are committed to the staging table and before it has noted so in its own folder.
+    name: 'dlt, merge',
+    folder: 'python',
+    command: ['python', 'dlt_merge.py'],
+    verdict: 'convicted',
+    isMissing: lacks('dlt'),
+    ignore: ['*_dlt_*'],
+  },
 ]
 
 for (const { name, folder, command, verdict, isMissing, ignore = [] } of TOOLS) {

@@ -56,6 +56,8 @@ export async function postgresPlace(server: string): Promise<PostgresPlace> {
            and n.nspname not like 'pg\\_temp%'
            and not (n.nspname = 'stet' and c.relname in ('version', 'lease', 'run', 'watermark', 'event', 'quarantine'))
            and c.relname <> 't'
+           -- partitions of the table are its own, but not under a name that they were built under
+           and not (c.relispartition and c.relname not like 'stet%')
          order by 1`)
       return rows.map((row) => String(row.name))
     },

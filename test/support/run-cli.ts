@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { main } from '../../src/cli/main.ts'
 
 /** What a command line did, run within this process. */
@@ -37,6 +38,8 @@ export async function runCli(
     cwd,
     user: 'tester@here',
     clock: { now: () => 0, date: () => date ?? new Date(), every: () => () => {} },
+    program: [process.execPath, fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))],
+    ask: null,
     signal: signal ?? new AbortController().signal,
   })
   return { status, ...written, document: () => JSON.parse(written.stdout) as Record<string, unknown> }

@@ -166,8 +166,10 @@ function perform(request: MutatingRequest, ledger: Ledger, replies: readonly Can
     if (known.effect === effect) return known.answer
     return { status: 409, body: '{"error":"this key was used for another request"}' }
   }
-  ledger.effects.set(effect, (ledger.effects.get(effect) ?? 0) + 1)
   const answer = replyTo(method, path, replies)
+  // Whoever refuses a request has done nothing, and may do it when it is asked again.
+  if (answer.status >= 400) return answer
+  ledger.effects.set(effect, (ledger.effects.get(effect) ?? 0) + 1)
   if (key !== null) ledger.keys.set(key, { effect, answer })
   return answer
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Point, samePoints } from './points.ts'
+import { type Point, samePoints, withoutEngineSteps } from './points.ts'
 import { type FaultKind, planTrials, thin } from './trials.ts'
 
 const ALL: readonly FaultKind[] = ['kill before', 'kill after', 'cut before', 'cut after', 'error', 'overlap']
@@ -9,7 +9,8 @@ function points(...signatures: readonly string[]): readonly Point[] {
   return signatures.map((signature) => {
     const occurrence = (seen.get(signature) ?? 0) + 1
     seen.set(signature, occurrence)
-    return { kind: 'commit', signature, occurrence, what: [signature], transactions: 1 }
+    const place = { signature, occurrence, shape: signature, what: [signature], connection: 1 }
+    return { kind: 'commit', ...place, transactions: 1 }
   })
 }
 
@@ -45,8 +46,23 @@ test('errors, lost connections and overlaps are tried once for each kind of poin
     ['kill after', 4],
     ['cut before', 2],
     ['cut after', 4],
-    ['error', 2],
+    ['error', 7],
     ['overlap', 2],
+  ])
+})
+
+test('each kind of commit meets every error, and each connection is refused once, before its first commit', () => {
+  const seed = points('a', 'b', 'a', 'b').map((point, at) => ({ ...point, connection: at < 2 ? 1 : 2 }))
+  const plan = planTrials({ seed, loaded: points('a') }, { kinds: ['error'], isExhaustive: false })
+  expect(plan.map(({ start, fault }) => `${start} ${fault.position} ${fault.code}`)).toEqual([
+    'seed 1 40001',
+    'seed 2 40001',
+    'loaded 1 40001',
+    'seed 1 40P01',
+    'seed 1 57P01',
+    'seed 2 40P01',
+    'seed 2 57P01',
+    'seed 1 53300',
   ])
 })
 
@@ -64,4 +80,50 @@ test('only the kinds asked for are planned', () => {
 test('two traces are the same in whatever order a pool sent them', () => {
   expect(samePoints(points('a', 'b'), points('b', 'a'))).toBe(true)
   expect(samePoints(points('a', 'b'), points('a', 'a'))).toBe(false)
+})
+
+test('of many changes of unlike files some of each stretch are tried, also of two that take turns', () => {
+  const changes = Array.from({ length: 400 }, (_, n): Point => {
+    const place = { signature: `write ${n}`, occurrence: 1, shape: `write ${n}`, what: [`write ${n}`] }
+    return { kind: 'file change', ...place, transactions: 0 }
+  })
+  const positions = thin([...changes, ...points('commit')]).map(({ position }) => position)
+  expect(positions.length).toBe(26)
+  expect(positions.slice(-2)).toEqual([400, 401])
+  const odd = positions.filter((position) => position % 2 === 1).length
+  expect(odd).toBeGreaterThan(6)
+  expect(odd).toBeLessThan(20)
+})
+
+test('at a change of a file there is no connection to lose and no error to answer with', () => {
+  const change: Point = {
+    kind: 'file change',
+    signature: 'a',
+    occurrence: 1,
+    shape: 'a',
+    what: ['a'],
+    transactions: 0,
+  }
+  const plan = planTrials({ seed: [change], loaded: [] }, { kinds: ALL, isExhaustive: false })
+  expect(plan.map(({ fault }) => fault.kind)).toEqual(['kill after'])
+})
+
+test('of a transaction of an embedded database only the end counts', () => {
+  const step = (verb: 'open' | 'write' | 'remove', file: string, isTorn = false): Point => {
+    const what = `${verb} ${file}`
+    const place = { signature: what, occurrence: 1, shape: what, what: [what], transactions: 0 }
+    return { kind: 'file change', ...place, change: { call: 'write', verb, file, isTorn } }
+  }
+  const all = [
+    step('open', 'app.db'),
+    step('write', 'app.db-wal', true),
+    step('write', 'app.db-wal'),
+    step('write', 'out.csv', true),
+    step('remove', 'app.db-journal'),
+  ]
+  expect(withoutEngineSteps(all, new Set(['app.db'])).map(({ what }) => what.join())).toEqual([
+    'write app.db-wal',
+    'write out.csv',
+    'remove app.db-journal',
+  ])
 })

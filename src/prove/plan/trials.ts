@@ -36,7 +36,7 @@ interface Chosen {
 export function thin(points: readonly Point[]): readonly Chosen[] {
   const edges = new Map<string, Chosen[]>()
   points.forEach((point, at) => {
-    const edge = [points[at - 1], point, points[at + 1]].map((one) => one?.signature ?? '').join(' ')
+    const edge = [points[at - 1], point, points[at + 1]].map((one) => one?.shape ?? '').join(' | ')
     const found = edges.get(edge) ?? []
     edges.set(edge, found)
     found.push({ point, position: at + 1 })
@@ -48,10 +48,34 @@ export function thin(points: readonly Point[]): readonly Chosen[] {
       if (chosen !== undefined) kept.add(chosen)
     }
   }
-  return [...kept].sort((a, b) => a.position - b.position)
+  return fewFileChanges([...kept].sort((a, b) => a.position - b.position))
 }
 
-const ERROR_CODE = '40001'
+const MOST_FILE_CHANGES = 24
+/** Its multiples fall evenly everywhere between two whole numbers. */
+const GOLDEN = 0.618
+
+/**
+ * A run that writes hundreds of unlike files would be all trials: one of each stretch, and the last. Not each in the
+ * same place of its stretch, or of two steps that take turns one would never be met.
+ */
+function fewFileChanges(chosen: readonly Chosen[]): readonly Chosen[] {
+  const changes = chosen.filter(({ point }) => point.kind === 'file change')
+  const step = changes.length / MOST_FILE_CHANGES
+  if (step <= 1) return chosen
+  const kept = new Set(
+    Array.from({ length: MOST_FILE_CHANGES }, (_, n) => changes[Math.floor((n + ((n * GOLDEN) % 1)) * step)]),
+  )
+  kept.add(changes.at(-1))
+  return chosen.filter((one) => one.point.kind !== 'file change' || kept.has(one))
+}
+
+/** serialization_failure: what every job has to expect of every statement. */
+const USUAL_ERROR = '40001'
+/** deadlock_detected, which leaves a session as the usual one does; admin_shutdown, which ends it. */
+const OTHER_ERRORS = ['40P01', '57P01']
+/** too_many_connections: a session is refused before it can say anything. */
+export const REFUSED_CONNECTION = '53300'
 const MOST_OVERLAPS = 4
 
 /**
@@ -66,9 +90,9 @@ export function planTrials(
   const chosen = (points: readonly Point[]) =>
     isExhaustive ? points.map((point, at) => ({ point, position: at + 1 })) : thin(points)
   const trials: Omit<PlannedTrial, 'n'>[] = []
-  const add = (start: 'seed' | 'loaded', kind: FaultKind, { point, position }: Chosen) => {
-    const code = kind === 'error' ? { code: ERROR_CODE } : {}
-    if (kinds.includes(kind)) trials.push({ start, fault: { kind, point, position, ...code } })
+  const add = (start: 'seed' | 'loaded', kind: FaultKind, { point, position }: Chosen, code?: string) => {
+    const fault = { kind, point, position, ...(code === undefined ? {} : { code }) }
+    if (kinds.includes(kind)) trials.push({ start, fault })
   }
   const starts = [
     ['seed', chosen(traces.seed)],
@@ -77,21 +101,41 @@ export function planTrials(
   for (const [start, points] of starts) {
     for (const one of points) {
       add(start, 'kill after', one)
-      add(start, 'cut after', one)
+      if (isOnWire(one) || one.point.kind === 'inner commit') add(start, 'cut after', one)
     }
   }
   for (const [start, points] of starts) {
     const [first] = points
-    if (first !== undefined) add(start, 'kill before', first)
-    for (const one of oncePerClass(points)) {
+    // Before the first file change is after what came before it, or nothing at all.
+    if (first !== undefined && (isOnWire(first) || first.point.kind === 'inner commit')) {
+      add(start, 'kill before', first)
+    }
+    for (const one of oncePerClass(points.filter(isOnWire))) {
       add(start, 'cut before', one)
-      if (one.point.kind === 'commit') add(start, 'error', one)
+      if (one.point.kind === 'commit') add(start, 'error', one, USUAL_ERROR)
     }
   }
   const commits = oncePerClass(chosen(traces.seed)).filter(({ point }) => point.kind === 'commit')
   for (const one of commits.slice(0, MOST_OVERLAPS)) add('seed', 'overlap', one)
+  for (const one of commits) for (const code of OTHER_ERRORS) add('seed', 'error', one, code)
+  for (const one of firstOfConnections(commits, traces.seed)) add('seed', 'error', one, REFUSED_CONNECTION)
   // Number 1 is the plain second run.
   return trials.map((trial, at) => ({ n: at + 2, ...trial }))
+}
+
+/** A connection can be lost there; a file knows no connections. */
+function isOnWire({ point }: Chosen): boolean {
+  return point.kind === 'commit' || point.kind === 'request'
+}
+
+/** Of each connection that one of the commits came over, the first point: nothing of it happens when it is refused. */
+function firstOfConnections(commits: readonly Chosen[], points: readonly Point[]): readonly Chosen[] {
+  const connections = new Set(commits.map(({ point }) => point.connection))
+  return [...connections].flatMap((connection): Chosen[] => {
+    const at = points.findIndex((point) => point.kind === 'commit' && point.connection === connection)
+    const point = points[at]
+    return point === undefined ? [] : [{ point, position: at + 1 }]
+  })
 }
 
 function oncePerClass(points: readonly Chosen[]): readonly Chosen[] {

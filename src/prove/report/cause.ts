@@ -9,16 +9,18 @@ export interface Cause {
 
 /** The pattern behind a finding: which trials show it says what kind of mistake it is. */
 export function causeOf(difference: Difference, trials: readonly TrialResult[], proof: Proof): Cause | null {
+  if (trials.some((trial) => trial.between === 'source changed')) return CHANGE_MISSED
+  if (difference.class === 'keys forgotten') return KEYS_ALONE
   const isTwice = trials.some((trial) => trial.planned === null)
   const kinds = new Set(trials.map((trial) => trial.planned?.fault.kind))
   const only = (kind: string) => [...kinds].every((one) => one === kind)
   if (difference.class === 'not two at once') return NOT_TWO_AT_ONCE
-  if (difference.class === 'left behind') return LEFT_BEHIND
+  if (difference.class === 'left behind') return difference.kind === 'file' ? FILE_LEFT_BEHIND : LEFT_BEHIND
   if (difference.class === 'stuck') return STUCK
   if (difference.kind === 'request') return requestCause(difference, isTwice)
   if (trials.every((trial) => trial.claimsSuccess)) return only('cut after') ? BLIND_RETRY : ERRORS_IGNORED
   if (isTwice) return twiceCause(difference)
-  if (difference.kind === 'file') return STATE_AND_FILE
+  if (difference.kind === 'file') return commitsOf(proof) === 0 ? FILES_APART : STATE_AND_FILE
   if (difference.class === 'lost') return STATE_BEFORE_LOAD
   return onePoint(proof) ? MARK_OUTSIDE : STATE_AFTER_LOAD
 }
@@ -35,8 +37,12 @@ function requestCause({ class: name }: Difference, isTwice: boolean): Cause {
 }
 
 /** With one commit there is no other transaction that could hold the mark: it is outside the database. */
-function onePoint({ clean }: Proof): boolean {
-  return clean.points.length <= 1
+function onePoint(proof: Proof): boolean {
+  return commitsOf(proof) <= 1
+}
+
+function commitsOf({ clean }: Proof): number {
+  return clean.points.filter((point) => point.kind === 'commit').length
 }
 
 const NO_KEY: Cause = {
@@ -67,6 +73,10 @@ const STATE_AND_FILE: Cause = {
   why: 'a file and the database are changed apart. A crash in between leaves one of them behind.',
   cure: 'Make the file again from the database on every run, and rename it into place.',
 }
+const FILES_APART: Cause = {
+  why: 'a run that finds the file, or the mark that it is done, takes it for whole. A crash in between leaves less.',
+  cure: 'Write to another file beside it, rename that into place at the end, and let that one rename be the mark.',
+}
 const BLIND_RETRY: Cause = {
   why: 'the answer to COMMIT was lost, the run tried again, and the first attempt had arrived.',
   cure: 'Before trying again ask the database whether it arrived, or make the attempt harmless: a key and upsert.',
@@ -90,6 +100,18 @@ const NOT_TWO_AT_ONCE: Cause = {
 const LEFT_BEHIND: Cause = {
   why: 'a run that was interrupted leaves things behind that the next run does not remove.',
   cure: 'Use a temporary table, or a fixed name with: drop table if exists.',
+}
+const FILE_LEFT_BEHIND: Cause = {
+  why: 'a run that was interrupted leaves files behind that the next run does not remove.',
+  cure: 'Give the temporary file a fixed name that the next run overwrites, or remove old ones at the start.',
+}
+const CHANGE_MISSED: Cause = {
+  why: 'a run that has succeeded once does not take over, or not wholly, what was corrected in the source since.',
+  cure: 'Load the whole day again each time (delete and insert, or upsert), or find what changed by a column that moves.',
+}
+const KEYS_ALONE: Cause = {
+  why: 'every run sends the request again and relies on the service to know its key. Services forget keys, after hours or days.',
+  cure: 'Note in the database what was sent, and do not send it again; the key is for the crash in between.',
 }
 const STUCK: Cause = {
   why: 'what the interrupted run left makes every further run fail until somebody cleans up.',

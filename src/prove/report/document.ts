@@ -1,9 +1,10 @@
+import type { Point } from '../plan/points.ts'
 import type { Proof } from '../prove.ts'
 import type { TrialResult } from '../trial.ts'
 import type { Class, Difference } from '../verdict.ts'
 import { findingsOf } from './findings.ts'
 
-/** The report for programs. */
+/** The JSON document of `stet prove`: `schemas/prove.json`. */
 export interface ProofDocument {
   readonly format: 'stet-prove-1'
   readonly [field: string]: unknown
@@ -32,8 +33,9 @@ export function proofDocument(proof: Proof, failOn: readonly Class[]): ProofDocu
       messages: proof.clean.messages,
       requests: proof.clean.requests,
       changes: proof.clean.changes,
-      points: proof.clean.points.map(({ kind, what }) => ({ kind, what })),
+      points: proof.clean.points.map(pointJson),
     },
+    again: proof.again.map(pointJson),
     volatile: proof.volatile,
     touched: proof.touched,
     counts: proof.counts,
@@ -42,6 +44,10 @@ export function proofDocument(proof: Proof, failOn: readonly Class[]): ProofDocu
     obstacle: proof.obstacle,
     notTried: proof.notTried,
   }
+}
+
+function pointJson({ kind, what }: Point): object {
+  return { kind, what }
 }
 
 function differenceJson({ where, kind, count, clean, here, note, examples, changes }: Difference): object {
@@ -53,6 +59,7 @@ function trialJson(trial: TrialResult): object {
   return {
     n: trial.n,
     start: planned?.start ?? 'loaded',
+    between: trial.between,
     fault: planned?.fault.kind ?? null,
     point: planned?.fault.position ?? null,
     code: planned?.fault.code ?? null,

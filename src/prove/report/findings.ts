@@ -2,6 +2,7 @@ import { classesOf, type Proof } from '../prove.ts'
 import type { TrialResult } from '../trial.ts'
 import { type Class, type Difference, severity, worstOf } from '../verdict.ts'
 import { type Cause, causeOf } from './cause.ts'
+import { visible } from './visible.ts'
 
 /** Trials that came to the same end, told once. */
 export interface Finding {
@@ -47,22 +48,23 @@ export function findingsOf(proof: Proof, failOn: readonly Class[]): readonly Fin
 }
 
 function groupKey(
-  { planned, claimsSuccess }: TrialResult,
+  { planned, between, claimsSuccess }: TrialResult,
   { class: name, where, count }: Difference,
 ): string {
   if (name === 'left behind') return name
-  const how = planned === null ? 'twice' : planned.fault.kind === 'overlap' ? 'overlap' : 'fault'
+  const how = planned === null ? between : planned.fault.kind === 'overlap' ? 'overlap' : 'fault'
   return [name, where, count, how, claimsSuccess].join('|')
 }
 
 /** `30 rows in fact`, `1 request POST /v1/charges`. */
-export function subjectOf({ kind, count, where, note }: Difference): string {
+export function subjectOf({ kind, count, where: place, note }: Difference): string {
+  const where = visible(place)
   const many = (noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
   switch (kind) {
     case 'table':
       return `${many('row')} in ${where}`
     case 'file':
-      return note === 'lines' ? `${many('line')} in ${where}` : where
+      return note === 'lines' || note === 'rows' ? `${many(note.slice(0, -1))} in ${where}` : where
     case 'request':
       return `${many('request')} ${where}`
     case 'definition':

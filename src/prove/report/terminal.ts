@@ -1,10 +1,21 @@
-import type { Point } from '../plan/points.ts'
 import type { PlannedTrial } from '../plan/trials.ts'
 import type { Proof } from '../prove.ts'
 import type { Class } from '../verdict.ts'
 import { type Finding, findingsOf, subjectOf } from './findings.ts'
 import { rowLines } from './rows.ts'
-import { faultText, timelineOf } from './timeline.ts'
+import { faultText, timelineLines } from './timeline.ts'
+import {
+  cleanText,
+  outcomeText,
+  plural,
+  pointsAt,
+  runLogHint,
+  seconds,
+  trialText,
+  triedText,
+  verdictText,
+  worstGap,
+} from './wording.ts'
 
 export interface Paint {
   readonly bad: (text: string) => string
@@ -48,16 +59,11 @@ function labelled(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}  ${text}`
 }
 
-function cleanLines({ clean, volatile }: Proof): readonly string[] {
-  const commits = clean.points.filter((point) => point.kind === 'commit').length
-  const counts = [
-    plural(clean.messages, 'message'),
-    plural(commits, 'commit'),
-    ...(clean.requests > 0 ? [plural(clean.requests, 'request')] : []),
-  ]
+function cleanLines(proof: Proof): readonly string[] {
+  const { clean, volatile } = proof
   const changes = clean.changes.map(({ table, before, after }) => `${table} ${signed(after - before)}`)
   const lines = [
-    labelled('clean run', [counts.join(', '), changes.join(', ')].filter((part) => part !== '').join('; ')),
+    labelled('clean run', [cleanText(proof), changes.join(', ')].filter((part) => part !== '').join('; ')),
   ]
   if (volatile.length > 0) {
     lines.push(labelled('left out', `${volatile.join(', ')}: two clean runs fill them differently`))
@@ -99,13 +105,11 @@ function convictionLines(finding: Finding, proof: Proof, paint: Paint): readonly
   const head = `  ${paint.bad(finding.class.toUpperCase())}  ${subjectOf(difference)}`
   const number = `trial ${trial.n}`
   const lines = [`${head}${number.padStart(Math.max(WIDTH - head.length, number.length + 2))}`]
-  if (trial.planned === null) lines.push('    run twice, without any fault')
+  if (trial.planned === null) lines.push(`    ${trialText(trial, proof)}`)
   else {
     const { start, fault } = trial.planned
-    const points = pointsAt(start, proof)
-    const which = start === 'seed' ? 'the first load' : 'a repeated load'
-    lines.push(`    ${which}, ${faultText(fault, points.length)}:`)
-    lines.push(...timelineOf(fault, points).map((line) => `    ${line}`))
+    lines.push(`    ${trialText(trial, proof)}:`)
+    lines.push(...timelineLines(fault, pointsAt(start, proof)).map((line) => `    ${line}`))
   }
   if (claimsSuccess) lines.push('    it then ended with status 0, so nobody runs it again')
   lines.push(`    ${outcomeText(finding)}`)
@@ -121,82 +125,41 @@ function convictionLines(finding: Finding, proof: Proof, paint: Paint): readonly
   return lines
 }
 
-function pointsAt(start: PlannedTrial['start'], { clean, again }: Proof): readonly Point[] {
-  return start === 'seed' ? clean.points : again
-}
-
 function placeOf({ start, fault }: PlannedTrial, proof: Proof): string {
   return faultText(fault, pointsAt(start, proof).length)
-}
-
-function outcomeText({ difference, claimsSuccess, class: name }: Finding): string {
-  const { clean, here, kind, note } = difference
-  if (name === 'stuck') return `${note ?? ''}`
-  const when = claimsSuccess ? 'then' : 'after the rerun'
-  const noun = kind === 'request' ? 'request' : note === 'lines' ? 'line' : kind === 'file' ? 'file' : 'row'
-  const extra = note === null || note === 'lines' ? '' : ` (${note})`
-  return `${when}: ${plural(here, noun)} where a clean run leaves ${clean}${extra}`
-}
-
-/** A log with a row for each run is doubled by its nature; only its owner can say that it is one. */
-function runLogHint({ trial }: Finding): string | null {
-  if (trial.planned !== null) return null
-  const log = trial.differences.find(
-    ({ class: name, kind, here, clean }) => name === 'doubled' && kind === 'table' && here - clean === 1,
-  )
-  return log === undefined ? null : `Is ${log.where} a log of runs? Then leave it out: --ignore ${log.where}`
 }
 
 function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint): readonly string[] {
   const lines = warnings.map((finding) => {
     const { class: name, difference, trial, cause } = finding
-    const place = trial.planned === null ? 'twice' : placeOf(trial.planned, proof)
+    const place =
+      trial.planned === null
+        ? trial.between === 'nothing'
+          ? 'twice'
+          : trialText(trial, proof)
+        : placeOf(trial.planned, proof)
     const note = difference.note === null ? '' : ` (${difference.note})`
     const head = labelled(name, `${subjectOf(difference)}${note}: ${place}, trial ${trial.n}`)
     return cause === null ? head : `${head}\n${labelled('', cause.cure)}`
   })
-  const gaps = proof.trials.flatMap((trial) => trial.gaps.map((gap) => ({ ...gap, n: trial.n })))
-  const worstGap = gaps.sort((a, b) => a.visible / a.of - b.visible / b.of)[0]
-  if (worstGap !== undefined) {
-    const { table, visible, of, n } = worstGap
-    lines.push(
-      labelled('gap', `until the rerun, readers of ${table} see ${visible} of ${of} rows, trial ${n}`),
-    )
-  }
+  const gap = worstGap(proof)
+  if (gap !== null) lines.push(labelled('gap', `${gap.text}, trial ${gap.trial}`))
   return lines.map((line) => paint.warn(line))
 }
 
-function closingLines({ verdict, counts, trials, notTried }: Proof, paint: Paint): readonly string[] {
-  const tried = trials.filter((trial) => trial.isReached).length
-  const counted = [
-    plural(tried, 'trial'),
-    `${counts.pointsTried} of ${plural(counts.points, 'point')}`,
-    plural(counts.reruns, 'rerun'),
-    ...(counts.sameState > 0 ? [`${counts.sameState} in a state seen before`] : []),
-    ...(counts.notReached > 0 ? [`${counts.notReached} places not met again`] : []),
-  ]
-  const lines = [labelled('tried', counted.join(', ')), labelled('not tried', notTried.join('; '))]
-  switch (verdict) {
+function closingLines(proof: Proof, paint: Paint): readonly string[] {
+  const lines = [labelled('tried', triedText(proof)), labelled('not tried', proof.notTried.join('; '))]
+  const verdict = verdictText(proof)
+  switch (proof.verdict) {
     case 'convicted':
-      return [...lines, `  ${paint.bad('CONVICTED')}`]
+      return [...lines, `  ${paint.bad(verdict)}`]
     case 'survives':
-      return [
-        ...lines,
-        `  ${paint.good(`SURVIVES ${plural(tried, 'trial')} (${counts.pointsTried} of ${plural(counts.points, 'point')})`)}`,
-      ]
+      return [...lines, `  ${paint.good(verdict)}`]
     case 'inconclusive':
-      return [...lines, `  ${paint.warn('INCONCLUSIVE')}  too many places were not met again`]
+      return [...lines, `  ${paint.warn(verdict)}  too many places were not met again`]
   }
-}
-
-function plural(count: number, noun: string): string {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function signed(count: number): string {
   return `${count < 0 ? '−' : '+'}${plural(Math.abs(count), 'row')}`
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(1)} s`
 }

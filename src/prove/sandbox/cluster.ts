@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { StetError } from '../../errors.ts'
 import type { Upstream } from '../wire/startup.ts'
+import { COMMIT_WATCH_SETTINGS, type CommitWatch, startCommitWatcher } from './commit-watch.ts'
 import type { Fence } from './fence.ts'
 import { type PostgresBinaries, startPostgres } from './postgres-server.ts'
 
@@ -26,6 +27,10 @@ export interface Cluster extends AsyncDisposable {
   settle(database: string): Promise<void>
   /** The next transaction to write; it moves whenever one has ended. */
   nextTransaction(): Promise<bigint>
+  /** Stops the commits of a database, in sessions that were started for it. */
+  watchCommits(database: string): CommitWatch
+  /** Ends a session as a shutdown of the server would. */
+  endBackend(pid: number): Promise<void>
   /** How many sessions of a database wait for a lock. */
   waiters(database: string): Promise<number>
 }
@@ -50,16 +55,16 @@ const COPY_FILES_ABOVE_BYTES = 100 * 1024 * 1024
 export async function startCluster(binaries: PostgresBinaries, fence: Fence): Promise<Cluster> {
   const server = await startPostgres({
     binaries,
-    settings: ['max_connections=200', 'jit=off'],
+    settings: ['max_connections=200', 'jit=off', ...COMMIT_WATCH_SETTINGS],
     ...(fence.isClosed ? { wrap: fence.wrap } : {}),
   })
   const { socketFolder, port } = server
-  const open = async (database: string) => connect(socketFolder, port, database)
+  const open = (database: string) => connect(socketFolder, port, database, server.complaint)
   try {
     const admin = await open('postgres')
     const [found] = await admin.query("select current_setting('server_version_num') as version")
     const version = Math.floor(Number(found?.version) / 10_000)
-    return cluster(admin, version, {
+    return cluster(admin, await open('postgres'), version, {
       socketFolder,
       port,
       open,
@@ -78,8 +83,14 @@ interface Parts {
   readonly stop: () => Promise<void>
 }
 
-function cluster(admin: Session, version: number, { socketFolder, port, open, stop }: Parts): Cluster {
+function cluster(
+  admin: Session,
+  watching: Session,
+  version: number,
+  { socketFolder, port, open, stop }: Parts,
+): Cluster {
   let made = 0
+  const watcher = startCommitWatcher(watching)
 
   const backends = async (database: string) => {
     const [row] = await admin.query(
@@ -131,6 +142,10 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
       const [row] = await admin.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
       return BigInt(row?.next ?? 0)
     },
+    watchCommits: watcher.watch,
+    async endBackend(pid) {
+      await admin.query('select pg_terminate_backend($1)', [pid])
+    },
     async waiters(database) {
       const [row] = await admin.query(
         "select count(*) as n from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'",
@@ -139,13 +154,19 @@ function cluster(admin: Session, version: number, { socketFolder, port, open, st
       return Number(row?.n)
     },
     [Symbol.asyncDispose]: async () => {
+      await watcher[Symbol.asyncDispose]()
       await admin[Symbol.asyncDispose]()
       await stop()
     },
   }
 }
 
-async function connect(socketFolder: string, port: number, database: string): Promise<Session> {
+async function connect(
+  socketFolder: string,
+  port: number,
+  database: string,
+  complaint: () => string | null,
+): Promise<Session> {
   const { Client } = await loadDriver()
   const client = new Client({
     host: socketFolder,
@@ -164,16 +185,36 @@ async function connect(socketFolder: string, port: number, database: string): Pr
     query: async (sql, values = []) => {
       const result = last.then(() => client.query<Row>(sql, [...values]))
       last = result.catch(() => undefined)
-      return (await result).rows
+      return (await result.catch((cause: unknown) => explainLost(cause, complaint()))).rows
     },
     [Symbol.asyncDispose]: () => client.end(),
   }
 }
 
+/** An error with a SQLSTATE comes from a server that is there. Whatever else fails does so because it is not. */
+function explainLost(cause: unknown, complaint: string | null): never {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (/^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE') throw cause
+  throw new StetError('STET_CONFIG', `The sandbox's server has ended: ${complaint ?? String(cause)}`, {
+    cause,
+  })
+}
+
 const NO_SUCH_DATABASE = '3D000'
+export const DISK_FULL = '53100'
+
+/** The disk of the sandbox is none of the job's faults. */
+export function diskFull(cause?: unknown): StetError {
+  return new StetError('STET_CONFIG', 'The disk with the sandbox is full, so nothing can be proved', {
+    hint: 'Point TMPDIR to a larger one, take a smaller seed, or use --jobs 1',
+    cause,
+  })
+}
 
 function explainMissing(cause: unknown): never {
-  if (!(cause instanceof Error && 'code' in cause && cause.code === NO_SUCH_DATABASE)) throw cause
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null
+  if (code === DISK_FULL) throw diskFull(cause)
+  if (code !== NO_SUCH_DATABASE) throw cause
   throw new StetError('STET_CONFIG', 'A database of the sandbox is gone: the command has dropped it', {
     cause,
   })

@@ -16,7 +16,7 @@ beforeAll(async () => {
   cluster = await startCluster(await embeddedBinaries(), openGround())
   folder = await mkdtemp(join(tmpdir(), 'stet-fill-'))
   // As on a machine that has the server from npm and no client programs.
-  const programs = { ...(await embeddedBinaries()), psql: null, pgDump: null }
+  const programs = { ...(await embeddedBinaries()), psql: null, pgDump: null, pgRestore: null }
   context = { cluster, programs, folder, path: '' }
 })
 afterAll(async () => {

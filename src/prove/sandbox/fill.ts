@@ -9,6 +9,7 @@ import type { PostgresPrograms } from './programs.ts'
 export type Filling =
   | { readonly kind: 'empty' }
   | { readonly kind: 'seed'; readonly file: string }
+  | { readonly kind: 'archive'; readonly path: string }
   | {
       readonly kind: 'dump'
       readonly url: string
@@ -31,10 +32,13 @@ export async function fill(filling: Filling, context: FillContext): Promise<stri
     case 'empty':
       break
     case 'seed':
-      await load(filling.file, database, context)
+      await loadSql(filling.file, database, context)
+      break
+    case 'archive':
+      await restore(filling.path, database, context)
       break
     case 'dump':
-      await load(await dump(filling, context), database, context)
+      await loadSql(await dump(filling, context), database, context)
       break
     default:
       filling satisfies never
@@ -42,25 +46,36 @@ export async function fill(filling: Filling, context: FillContext): Promise<stri
   return database
 }
 
-async function load(file: string, database: string, { cluster, programs, path }: FillContext): Promise<void> {
-  if (programs.psql === null) return loadWithoutPsql(file, database, cluster)
+/** Runs a file of SQL; `what` names it in complaints. */
+export async function loadSql(
+  file: string,
+  database: string,
+  { cluster, programs, path }: FillContext,
+  what = 'seed',
+): Promise<void> {
+  if (programs.psql === null) return loadWithoutPsql(file, database, cluster, what)
   const place = ['-h', cluster.socketFolder, '-p', String(cluster.port), '-U', 'postgres', '-d', database]
   const { status, complaint } = await run(
     programs.psql,
     ['-X', '-q', '-v', 'ON_ERROR_STOP=1', ...place, '-f', file],
     { PATH: path },
   )
-  if (status !== 0) throw new StetError('STET_CONFIG', `The seed ${file} failed: ${complaint}`)
+  if (status !== 0) throw new StetError('STET_CONFIG', `The ${what} ${file} failed: ${complaint}`)
 }
 
-async function loadWithoutPsql(file: string, database: string, cluster: Cluster): Promise<void> {
+async function loadWithoutPsql(
+  file: string,
+  database: string,
+  cluster: Cluster,
+  what: string,
+): Promise<void> {
   const sql = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new StetError('STET_CONFIG', `Cannot read the seed ${file}`, { cause })
+    throw new StetError('STET_CONFIG', `Cannot read the ${what} ${file}`, { cause })
   })
   if (/^\\|^copy\b.*\bfrom stdin\b/im.test(sql)) {
     throw new StetError(
       'STET_CONFIG',
-      `The seed ${file} needs psql: it has COPY data or backslash commands`,
+      `The ${what} ${file} needs psql: it has COPY data or backslash commands`,
       {
         hint: 'Install it: apt install postgresql-client',
       },
@@ -70,7 +85,30 @@ async function loadWithoutPsql(file: string, database: string, cluster: Cluster)
   await session.query('set search_path to public')
   await session.query(sql).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new StetError('STET_CONFIG', `The seed ${file} failed: ${why}`, { cause })
+    throw new StetError('STET_CONFIG', `The ${what} ${file} failed: ${why}`, { cause })
+  })
+}
+
+/** Restores what pg_dump has written in its custom, directory or tar format. */
+async function restore(
+  path: string,
+  database: string,
+  { cluster, programs, path: PATH }: FillContext,
+): Promise<void> {
+  if (programs.pgRestore === null) {
+    throw new StetError('STET_CONFIG', 'Restoring an archive needs pg_restore, and found none', {
+      hint: 'Install it: apt install postgresql-client',
+    })
+  }
+  const place = ['-h', cluster.socketFolder, '-p', String(cluster.port), '-U', 'postgres', '-d', database]
+  const { status, complaint } = await run(
+    programs.pgRestore,
+    ['--no-owner', '--no-acl', '--exit-on-error', ...place, path],
+    { PATH },
+  )
+  if (status === 0) return
+  throw new StetError('STET_CONFIG', `Cannot restore ${path}: ${complaint}`, {
+    hint: 'It takes what pg_dump -Fc, -Fd or -Ft has written; plain SQL goes to --seed',
   })
 }
 

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { chmod, chown, cp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { StetError } from '../../errors.ts'
 import type { Invocation, WrapOptions } from './fence.ts'
+import { makeTemporaryFolder } from './temporary.ts'
 
 /** Where the programs of one PostgreSQL version are. */
 export interface PostgresBinaries {
@@ -21,6 +22,8 @@ export interface PostgresServer extends AsyncDisposable {
   /** `postgres://postgres@127.0.0.1:PORT/postgres`; loopback only, trusted. */
   readonly url: string
   urlOf(database: string): string
+  /** What it last said that it cannot go on for; null when it said no such thing. */
+  complaint(): string | null
 }
 
 export interface StartPostgresOptions {
@@ -47,7 +50,7 @@ export async function startPostgres({
   await sweepLeftovers()
   const asRoot = process.getuid?.() === 0
   const identity = asRoot ? { uid: NOBODY, gid: NOBODY } : {}
-  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`))
+  const folder = await makeTemporaryFolder(FOLDER_PREFIX)
   await chmod(folder, 0o755)
   if (asRoot) await chown(folder, NOBODY, NOBODY)
   const programs = asRoot ? await readableByNobody(binaries, folder) : binaries
@@ -132,6 +135,7 @@ async function tryStart(
     socketFolder: folder,
     url: urlOf('postgres'),
     urlOf,
+    complaint: () => /^.*\b(?:PANIC|FATAL): +(.*)$/m.exec(log)?.[1] ?? null,
     [Symbol.asyncDispose]: async () => {
       // SIGINT is PostgreSQL's fast shutdown: sessions are ended, nothing is waited for.
       child.kill('SIGINT')
@@ -211,6 +215,9 @@ async function runToEnd(program: string, args: readonly string[], options: Spawn
     child.once('error', reject)
     child.once('close', resolve)
   })
-  if (code !== 0)
-    throw new StetError('STET_INTERNAL', `${program} ended with ${code}: ${output.slice(-1500)}`)
+  if (code !== 0) {
+    throw new StetError('STET_CONFIG', `${program} ended with ${code}: ${output.trim().slice(-1500)}`, {
+      hint: 'Its folder is in TMPDIR: it has to have room, and be open to the user that the server runs as (nobody, for root)',
+    })
+  }
 }

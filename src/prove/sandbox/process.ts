@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
-import type { Fence } from './fence.ts'
+import type { Fence, Invocation } from './fence.ts'
 
 export interface RunOptions {
   readonly fence: Fence
-  readonly command: readonly string[]
+  readonly command: Invocation
   readonly folder: string
   readonly environment: NodeJS.ProcessEnv
   readonly timeLimitMs: number
@@ -37,8 +37,7 @@ export function startCommand({
   environment,
   timeLimitMs,
 }: RunOptions): RunningCommand {
-  const [program = '', ...rest] = command
-  const { program: file, args } = fence.wrap({ program, args: rest }, { ownProcesses: true })
+  const { program: file, args } = fence.wrap(command, { ownProcesses: true })
   const started = performance.now()
   const child = spawn(file, args, {
     cwd: folder,

@@ -3,10 +3,11 @@ import { delimiter, join } from 'node:path'
 import { StetError } from '../../errors.ts'
 import type { PostgresBinaries } from './postgres-server.ts'
 
-/** The programs of one PostgreSQL installation; psql and pg_dump may be missing. */
+/** The programs of one PostgreSQL installation; those of the client may be missing. */
 export interface PostgresPrograms extends PostgresBinaries {
   readonly psql: string | null
   readonly pgDump: string | null
+  readonly pgRestore: string | null
 }
 
 const NEWEST_LOOKED_FOR = 20
@@ -21,13 +22,15 @@ export async function findPrograms(
   const folders = folder === undefined ? [...systemFolders(), ...onPath] : [folder]
   const psql = await firstExisting('psql', [...folders, ...onPath])
   const pgDump = await firstExisting('pg_dump', [...folders, ...onPath])
+  const pgRestore = await firstExisting('pg_restore', [...folders, ...onPath])
+  const clients = { psql, pgDump, pgRestore }
   for (const candidate of folders) {
     const initdb = join(candidate, 'initdb')
     const postgres = join(candidate, 'postgres')
-    if ((await isProgram(initdb)) && (await isProgram(postgres))) return { initdb, postgres, psql, pgDump }
+    if ((await isProgram(initdb)) && (await isProgram(postgres))) return { initdb, postgres, ...clients }
   }
   const embedded = folder === undefined ? await embeddedBinaries() : null
-  if (embedded !== null) return { ...embedded, psql, pgDump }
+  if (embedded !== null) return { ...embedded, ...clients }
   throw new StetError(
     'STET_CONFIG',
     `Found no PostgreSQL server${folder === undefined ? '' : ` in ${folder}`}`,

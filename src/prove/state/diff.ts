@@ -1,6 +1,6 @@
 import type { Row, Session } from '../sandbox/cluster.ts'
 import { countingColumns } from './fingerprint.ts'
-import { hashOf, hashOfRow, ident } from './hashing.ts'
+import { hashOf, hashOfRow, ident, textOf } from './hashing.ts'
 import type { Ignore } from './ignore.ts'
 import type { ColumnShape, TableShape } from './tables.ts'
 
@@ -154,7 +154,7 @@ function classify(
 }
 
 function textColumns(columns: readonly ColumnShape[]): string {
-  return columns.map(({ name }) => `${ident(name)}::text as ${ident(name)}`).join(', ')
+  return columns.map((column) => `${textOf(column)} as ${ident(column.name)}`).join(', ')
 }
 
 async function readExamples(
@@ -182,7 +182,7 @@ select distinct on (1) ${rowHash} as "stet row", ${textColumns(columns)}
 const inReadersOrder = new Intl.Collator('en', { numeric: true })
 
 /** Hashes come in no order that a reader could follow. */
-function byValues(one: RowExample, other: RowExample): number {
+export function byValues(one: RowExample, other: RowExample): number {
   const text = ({ values }: RowExample) => Object.values(values).join(' ')
   return inReadersOrder.compare(text(one), text(other))
 }

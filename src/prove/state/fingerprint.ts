@@ -4,7 +4,7 @@ import { hashOf, hashOfRow } from './hashing.ts'
 import type { Ignore } from './ignore.ts'
 import { type ColumnShape, listDefinitions, listSequences, listTables, type TableShape } from './tables.ts'
 
-interface TableState {
+export interface TableState {
   readonly rows: number
   /** All columns that count. */
   readonly full: string
@@ -30,7 +30,9 @@ export async function fingerprint(session: Session, ignore: Ignore): Promise<Fin
 }
 
 export function countingColumns(table: TableShape, ignore: Ignore): readonly ColumnShape[] {
-  return table.columns.filter((column) => !ignore.column(table.name, column.name))
+  return table.columns
+    .filter((column) => !ignore.column(table.name, column.name))
+    .map((column) => ({ ...column, varies: ignore.varies(table.name, column.name) }))
 }
 
 /**
@@ -68,10 +70,13 @@ export function digestOf({ tables, definitions, sequences }: Fingerprint): strin
  * Columns that two clean runs fill differently, as `table.column`. Only of tables with the same number of rows: else
  * the runs themselves differ.
  */
-export function volatileColumns(one: Fingerprint, other: Fingerprint): readonly string[] {
+export function volatileColumns(
+  one: ReadonlyMap<string, TableState>,
+  other: ReadonlyMap<string, TableState>,
+): readonly string[] {
   const found: string[] = []
-  for (const [name, table] of one.tables) {
-    const twin = other.tables.get(name)
+  for (const [name, table] of one) {
+    const twin = other.get(name)
     if (twin === undefined || twin.rows !== table.rows) continue
     for (const [column, hash] of table.columns) {
       if (twin.columns.get(column) !== hash) found.push(`${name}.${column}`)

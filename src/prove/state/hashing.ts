@@ -5,8 +5,13 @@ export function ident(name: string): string {
 }
 
 /** 64 bits of a value's text; null stays null. Text, so that 1.0 and 1.00 are two values, as they are to a reader. */
-export function hashOf({ name }: ColumnShape): string {
-  return `hashtextextended(${ident(name)}::text, 0)`
+export function hashOf(column: ColumnShape): string {
+  return `hashtextextended(${textOf(column)}, 0)`
+}
+
+/** A value as text; of a column that varies only whether there is one. */
+export function textOf({ name, varies = false }: Pick<ColumnShape, 'name' | 'varies'>): string {
+  return varies ? `case when ${ident(name)} is not null then '(varies)' end` : `${ident(name)}::text`
 }
 
 /** One hash of several columns, or a constant for none. */

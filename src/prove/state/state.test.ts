@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { embeddedBinaries } from '../../../test/support/postgres-binaries.ts'
+import { dataFileReader } from '../datafiles/reader.ts'
 import { type Cluster, type Session, startCluster } from '../sandbox/cluster.ts'
 import { openGround } from '../sandbox/fence.ts'
 import { diffTable, isTwiceAsMuch, type TableDiff } from './diff.ts'
@@ -113,7 +114,11 @@ describe('fingerprint', () => {
     await both('create table t (v int, at timestamptz default clock_timestamp())')
     await both('insert into t values (1)')
     const [a, b] = await prints()
-    expect(volatileColumns(a, b)).toEqual(['t.at'])
+    expect(volatileColumns(a.tables, b.tables)).toEqual(['t.at'])
+    const varying = ignoring([]).withVarying(['t.at'])
+    expect(digestOf(await fingerprint(one, varying))).toBe(digestOf(await fingerprint(two, varying)))
+    await two.query('update public.t set at = null')
+    expect(digestOf(await fingerprint(one, varying))).not.toBe(digestOf(await fingerprint(two, varying)))
     expect(digestOf(await fingerprint(one, ignoring(['t.at'])))).toBe(
       digestOf(await fingerprint(two, ignoring(['*.at']))),
     )
@@ -168,8 +173,8 @@ test('files are compared by content', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'stet-files-'))
   for (const side of ['clean', 'here']) await mkdir(join(folder, side, 'out'), { recursive: true })
   const write = (side: string, name: string, content: string) => writeFile(join(folder, side, name), content)
-  await write('clean', 'out/twice.csv', 'a\nb\n')
-  await write('here', 'out/twice.csv', 'a\nb\na\nb\n')
+  await write('clean', 'out/twice.txt', 'a\nb\n')
+  await write('here', 'out/twice.txt', 'a\nb\na\nb\n')
   await write('clean', 'same', '1')
   await write('here', 'same', '1')
   await write('clean', 'gone', '1')
@@ -177,11 +182,11 @@ test('files are compared by content', async () => {
   await write('here', 'run.log', '1')
   const state = async (side: string) => ({
     folder: join(folder, side),
-    files: await filesOf(join(folder, side), ignoring(['*.log']), []),
+    files: await filesOf(join(folder, side), ignoring(['*.log']), [], dataFileReader(folder)),
   })
   expect(await diffFiles(await state('clean'), await state('here'))).toEqual([
     { file: 'gone', kind: 'lost', lines: null },
-    { file: 'out/twice.csv', kind: 'doubled', lines: { clean: 2, here: 4 } },
+    { file: 'out/twice.txt', kind: 'doubled', lines: { clean: 2, here: 4 } },
     { file: '.part', kind: 'left behind', lines: null },
   ])
   await rm(folder, { recursive: true })

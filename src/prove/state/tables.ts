@@ -6,6 +6,8 @@ export interface ColumnShape {
   readonly isKey: boolean
   /** The database makes up its values: serial, identity, a random uuid. */
   readonly isGenerated: boolean
+  /** Every run fills it differently, so that only null counts. */
+  readonly varies?: boolean
 }
 
 export interface TableShape {

@@ -1,7 +1,13 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { connect as connectSocket } from 'node:net'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect as connectSocket, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import { connect, freshDatabase } from '../../../test/support/databases.ts'
 import { framer, message } from './frames.ts'
@@ -63,6 +69,136 @@ for (const [module, script] of Object.entries(PYTHON)) {
     expect(proxy.units().filter((unit) => unit.answer === null)).toEqual([])
   })
 }
+
+const PGBENCH = '/usr/lib/postgresql/15/bin/pgbench'
+
+test.skipIf(!existsSync(PGBENCH)).each(['simple', 'extended', 'prepared'])(
+  'pgbench works unchanged, protocol %s (it needs Debian 15)',
+  async (protocol) => {
+    const database = await tableIn()
+    await using proxy = await proxyTo(database)
+    const place = ['-h', '127.0.0.1', '-p', String(proxy.port), '-U', 'postgres', 'any']
+    await run(PGBENCH, ['-q', '-i', '-s', '1', ...place])
+    const { stdout } = await run(PGBENCH, ['-n', '-M', protocol, '-c', '3', '-j', '2', '-t', '20', ...place])
+    expect(stdout).toContain('number of transactions actually processed: 60/60')
+    await using db = await connect(database)
+    expect((await db.client.query('select count(*)::int as n from pgbench_history')).rows).toEqual([
+      { n: 60 },
+    ])
+    const commits = proxy.units().filter((unit) => unit.label === 'end' && unit.answer?.status === 'I')
+    expect(commits.length).toBe(60)
+  },
+)
+
+const PGBOUNCER = '/usr/sbin/pgbouncer'
+
+test.skipIf(!existsSync(PGBOUNCER))(
+  'PgBouncer between client and proxy pools its transactions, and a lost answer reaches the client (it needs pgbouncer)',
+  async () => {
+    const database = await tableIn()
+    await using proxy = await proxyTo(database)
+    await using bouncer = await startBouncer(proxy.port)
+    const clients = [0, 1, 2].map(
+      () => new pg.Client({ host: '127.0.0.1', port: bouncer.port, user: 'postgres', database: 'any' }),
+    )
+    for (const client of clients) client.on('error', () => undefined)
+    for (const client of clients) await client.connect()
+    for (const client of clients) {
+      await client.query('begin')
+      await client.query('insert into t values ($1, $2)', [1, 'x'])
+      await client.query('commit')
+    }
+    expect(await countOf(database)).toBe(3)
+    // One pooled connection has served all three.
+    expect(
+      new Set(
+        proxy
+          .units()
+          .filter(({ label }) => label === 'commit')
+          .map((unit) => unit.connection),
+      ).size,
+    ).toBe(1)
+    const [client] = clients
+    const armed = proxy.arm({ cut: 'after', at: (unit) => unit.label.startsWith('insert') })
+    await expect(client?.query("insert into t values (2, 'y')")).rejects.toThrow()
+    await armed.fired
+    expect(await countOf(database)).toBe(4)
+    await Promise.allSettled(clients.map((one) => one.end()))
+  },
+)
+
+/** It refuses to run as root. */
+async function startBouncer(upstream: number): Promise<AsyncDisposable & { readonly port: number }> {
+  const folder = await mkdtemp(join(tmpdir(), 'stet-bouncer-'))
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  await writeFile(join(folder, 'users'), '"postgres" ""\n')
+  const settings = [
+    '[databases]',
+    `* = host=127.0.0.1 port=${upstream} user=postgres`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = trust',
+    `auth_file = ${join(folder, 'users')}`,
+    'pool_mode = transaction',
+    'default_pool_size = 1',
+  ]
+  await writeFile(join(folder, 'bouncer.ini'), settings.join('\n'))
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) await run('chown', ['-R', 'nobody', folder])
+  const command = [PGBOUNCER, join(folder, 'bouncer.ini')]
+  const [program = '', ...args] = isRoot
+    ? ['setpriv', '--reuid', 'nobody', '--clear-groups', ...command]
+    : command
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(child, 'exit')
+  await new Promise<void>((resolve) => {
+    child.stderr.on('data', (chunk: Buffer) => {
+      if (chunk.toString().includes('process up')) resolve()
+    })
+    void ended.then(() => resolve())
+  })
+  return {
+    port,
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGKILL')
+      await ended
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+const POSTGRES_JS = `
+import postgres from 'postgres'
+const sql = postgres(process.env.URL, { max: 2, onnotice: () => undefined })
+await Promise.all(Array.from({ length: 200 }, (_, n) => sql\`insert into t values (\${n}, 'x')\`))
+await sql.begin(async (tx) => { for (let n = 0; n < 100; n++) await tx\`insert into t values (\${n}, 'y')\` })
+await sql\`insert into t \${sql(Array.from({ length: 200 }, (_, n) => ({ a: n, b: 'z' })))}\`
+const copy = await sql\`copy t from stdin\`.writable()
+await new Promise((resolve, reject) => copy.on('error', reject).on('finish', resolve).end('1\\tx\\n2\\ty\\n'))
+let read = 0
+await sql\`select * from t\`.cursor(100, (rows) => { read += rows.length })
+if (read !== 502) throw new Error('read ' + read)
+await sql.end()`
+
+/** Not a dependency: its licence is none of those used here. `npm install --no-save postgres` brings it for this test. */
+const hasPostgresJs = existsSync(new URL('../../../node_modules/postgres/package.json', import.meta.url))
+
+test.skipIf(!hasPostgresJs)('postgres.js works unchanged, pipelined (it needs postgres)', async () => {
+  const database = await tableIn()
+  await using proxy = await proxyTo(database)
+  const here = fileURLToPath(new URL('.', import.meta.url))
+  await run('node', ['--input-type=module', '-e', POSTGRES_JS], {
+    cwd: here,
+    env: { ...process.env, URL: proxy.url },
+  })
+  expect(await countOf(database)).toBe(502)
+  expect(proxy.units().filter((unit) => unit.answer === null)).toEqual([])
+})
 
 /** What drivers with an extended COPY send: the first Sync is swallowed by the copy mode, the second one answered. */
 test.each([

@@ -198,6 +198,19 @@ describe.each(postgresServers())('$name', ({ url }) => {
     expect(await b.count()).toBe(0)
   })
 
+  test('a connection is refused before it can say anything, and only that one', async () => {
+    await using b = await bench(url)
+    const refused = b.proxy.refuse(2, '53300')
+    await using first = await connect(b.proxy.url)
+    await expect(connect(b.proxy.url)).rejects.toMatchObject({ code: '53300' })
+    await refused
+    await using third = await connect(b.proxy.url)
+    await first.client.query('insert into t values (1)')
+    await third.client.query('insert into t values (2)')
+    expect(await b.count()).toBe(2)
+    expect(b.proxy.units().map((unit) => unit.connection)).toEqual([1, 3])
+  })
+
   test('a pool of clients shares the proxy', async () => {
     await using b = await bench(url)
     const pool = new pg.Pool({ connectionString: b.proxy.url, max: 5 })

@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { StetError } from '../../errors.ts'
 import { carry } from './connection.ts'
+import { deferred } from './deferred.ts'
 import { waitingFaults } from './faults.ts'
+import { errorResponse } from './frames.ts'
 import { reset } from './reset.ts'
 import { readStartup, type Upstream } from './startup.ts'
 import type { ArmedFault, Fault, Unit } from './unit.ts'
@@ -15,6 +17,8 @@ export interface ProxyOptions {
   /** Where clients land, whatever database they name. Default: the one they name. */
   readonly database?: string
   readonly user?: string
+  /** Settings that every session starts with, whatever the client asks for. */
+  readonly settings?: Readonly<Record<string, string>>
   /** The server's own socket, listening already; default is a free loopback port. */
   readonly server?: Server
   /** How statements are reduced to their shape. */
@@ -32,6 +36,11 @@ export interface WireProxy extends AsyncDisposable {
   /** What went through so far, in the order it was sent. */
   units(): readonly Unit[]
   arm(fault: Fault): ArmedFault
+  /**
+   * Refuses the n-th connection, counted from the proxy's start, with this SQLSTATE, as a server does that has too many.
+   * Settles when that has happened.
+   */
+  refuse(connection: number, code: string): Promise<void>
   /** How many connections to the server are open. */
   readonly connections: number
   /** Resets all connections; new ones are accepted. */
@@ -54,7 +63,9 @@ export async function startProxy(options: ProxyOptions): Promise<WireProxy> {
   const parameters = {
     ...(database === undefined ? {} : { database }),
     ...(user === undefined ? {} : { user }),
+    ...options.settings,
   }
+  const refusals = new Map<number, { readonly code: string; readonly fire: () => void }>()
   let opened = 0
 
   const track = (socket: Socket, set: Set<Socket>) => {
@@ -68,12 +79,19 @@ export async function startProxy(options: ProxyOptions): Promise<WireProxy> {
     const startup = await readStartup(socket, upstream, parameters)
     if (startup === null) return
     const { client, packet, rest } = startup
+    const id = ++opened
+    const refusal = refusals.get(id)
+    if (refusal !== undefined) {
+      client.end(errorResponse('FATAL', refusal.code, 'connection refused (injected by stet prove)'))
+      refusal.fire()
+      return
+    }
     const server = connect(upstream)
     track(server, upstreams)
     client.on('error', () => server.destroy())
     server.write(packet)
     const rewrite = options.rewrite ?? ((sql: string) => sql)
-    carry(client, server, { id: ++opened, units, faults, rewrite, onAnswer })
+    carry(client, server, { id, units, faults, rewrite, onAnswer })
     if (rest.length > 0) client.unshift(rest)
     client.resume()
   }
@@ -96,6 +114,11 @@ export async function startProxy(options: ProxyOptions): Promise<WireProxy> {
     url: `postgres://${user ?? 'postgres'}@127.0.0.1:${port}/${database ?? 'postgres'}`,
     units: () => units.all,
     arm: faults.arm,
+    refuse: (connection, code) => {
+      const refused = deferred()
+      refusals.set(connection, { code, fire: refused.resolve })
+      return refused.promise
+    },
     get connections() {
       return upstreams.size
     },

@@ -1,0 +1,16 @@
+create table src_orders(order_no text primary key, amount numeric(10,2), day date);
+insert into src_orders select 'O'||g, g*10, date '2024-03-01' + g%3 from generate_series(1,30) g;
+create table fact(order_no text, amount numeric(10,2), day date);
+create table fact_k(order_no text primary key, amount numeric(10,2), day date, updated_at timestamptz);
+create table totals(day date primary key, total numeric, n int);
+create table ledger(id bigserial primary key, order_no text unique, amount numeric(10,2));
+create table outbox(id int primary key, payload text, sent boolean default false);
+insert into outbox select g, 'order '||g from generate_series(1,4) g;
+create table jobs_done(name text primary key);
+create schema mart; create table mart.daily(day date, total numeric);
+create sequence batch_no;
+create table batches(no bigint, order_no text);
+create table audit(id bigserial, what text);
+create function note() returns trigger language plpgsql as $$ begin insert into audit(what) values (new.order_no); return new; end $$;
+create table traced(order_no text primary key, amount numeric(10,2));
+create trigger t after insert or update on traced for each row execute function note();
