@@ -47,6 +47,7 @@ export async function typesOfSource(
   })
   const unknown = known.filter((entry) => typeof entry === 'string')
   if (unknown.length === 0) return known.filter((entry) => typeof entry !== 'string')
+  await source.looked?.()
   const inferred = await infer(pipeline, source, unknown, local)
   return known.map((entry) =>
     typeof entry === 'string' ? (inferred.get(entry) ?? textColumn(entry)) : entry,

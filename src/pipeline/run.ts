@@ -8,6 +8,7 @@ import { formatColumnType } from '../model/column-type.ts'
 import type { Contract } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import { NO_COUNTS, type RunCounts, type RunRecord, type RunStart, verdictOf } from '../model/run.ts'
+import type { OpenSource } from '../model/source.ts'
 import type { Applied, OpenTargetOptions, RowsInScope, TargetSession, TargetTable } from '../model/target.ts'
 import { VERSION } from '../version.ts'
 import { checkEquation, refuseDangerousDeletes, refuseRejects } from './guards.ts'
@@ -125,19 +126,21 @@ export async function findDifference(
     cwd: options.cwd ?? process.cwd(),
     signal,
     progress,
+    mayLookLater: true,
   })
-  learned({ files: source.files })
   for (const message of source.notices ?? []) notice(message)
-  const rows = await readyRows({
-    pipeline,
-    local,
-    session,
-    source,
-    table,
-    signal,
-    notice,
-    prepare: (contract) => session.prepare(contract),
-  })
+  const rows = await knowingFiles(source, learned, () =>
+    readyRows({
+      pipeline,
+      local,
+      session,
+      source,
+      table,
+      signal,
+      notice,
+      prepare: (contract) => session.prepare(contract),
+    }),
+  )
   const { read, filtered, added, afterTransform, rejected, duplicate } = rows
   learned({
     counts: { ...NO_COUNTS, read, filtered, added, afterTransform, rejected, duplicate },
@@ -153,6 +156,20 @@ export async function findDifference(
   const comparison = await compare(local, rows.table, pulled.scope, pulled.contract, pipeline.write.strategy)
   refuseDangerousDeletes(pipeline.write, comparison.difference, rows, table?.name ?? pipeline.table)
   return { table, contract: pulled.contract, rows, scope: pulled.scope, comparison, files: source.files }
+}
+
+/** Does the work, and also when it fails tells which files there were: they may have been looked at meanwhile only. */
+async function knowingFiles<T>(
+  source: OpenSource,
+  learned: (partial: Pick<RunRecord, 'files'>) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } finally {
+    await source.looked?.().catch(() => undefined)
+    learned({ files: source.files })
+  }
 }
 
 /** The target's rows that the load can touch; a column that they hold wider than the local type goes over as text. */
