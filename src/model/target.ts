@@ -10,6 +10,11 @@ interface TargetCapabilities {
   readonly transactional: boolean
   /** Longest identifier in bytes; longer ones are refused, never cut. */
   readonly identifierBytesMax: number
+  /**
+   * Whether a table that a run creates gets a `content_hash` that nobody asked for. Not where it would cost more than the
+   * rest of the load, and where readers have the rows themselves at hand.
+   */
+  readonly contentHashByDefault: boolean
 }
 
 /** A place where tables live. */

@@ -4,8 +4,8 @@ import { formatColumnType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, Contract, ContractColumn, KeptColumns, TypeOrigin } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { OpenSource } from '../model/source.ts'
-import type { TargetTable } from '../model/target.ts'
-import type { KeepColumns, WriteStrategy } from '../model/write.ts'
+import type { Target, TargetTable } from '../model/target.ts'
+import type { KeepColumns } from '../model/write.ts'
 import { isOrderable } from '../local/typing.ts'
 import type { DefinedPipeline } from './types.ts'
 
@@ -139,8 +139,7 @@ async function infer(
 /** Gives each column its role and id, and settles which of the target's columns Stet keeps. */
 export function contractOf(
   names: readonly TypedName[],
-  write: WriteStrategy,
-  keep: KeepColumns | undefined,
+  { write, keep, target }: Pick<DefinedPipeline, 'write' | 'keep' | 'target'>,
   table: TargetTable | null,
   notice: (message: string) => void,
 ): Contract {
@@ -169,7 +168,7 @@ export function contractOf(
   if (unknown.length > 0) {
     throw new StetError('STET_COLUMNS', `ignore names ${unknown.join(', ')}, which the load does not have`)
   }
-  return { columns, keep: keptColumns(names, keep, table, notice) }
+  return { columns, keep: keptColumns(names, keep, target.capabilities, table, notice) }
 }
 
 /** Types that only the target itself can bring into one form. */
@@ -180,14 +179,16 @@ function comparesAsText(type: ColumnType): boolean {
 function keptColumns(
   names: readonly TypedName[],
   keep: KeepColumns | undefined,
+  { contentHashByDefault }: Target['capabilities'],
   table: TargetTable | null,
   notice: (message: string) => void,
 ): KeptColumns {
+  const byDefault = { ...DEFAULT_KEEP, ...(contentHashByDefault ? {} : { contentHash: undefined }) }
   const settle = (role: 'updatedAt' | 'contentHash'): string | null => {
     const asked = keep?.[role]
     if (asked === false) return null
     const marked = table?.columns.find((column) => column.kept === role)?.name
-    const name = asked ?? (table === null ? DEFAULT_KEEP[role] : marked)
+    const name = asked ?? (table === null ? byDefault[role] : marked)
     if (name === undefined) return null
     const clash = names.some((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
     if (clash && asked !== undefined) {

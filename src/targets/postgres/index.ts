@@ -40,6 +40,7 @@ export function postgres(options: PostgresOptions = {}): Target {
       strategies: ['upsert', 'insert-once', 'replace-table'],
       transactional: true,
       identifierBytesMax: IDENTIFIER_BYTES_MAX,
+      contentHashByDefault: true,
     },
     open: (options) => openSession(connect, options),
     openRunLog: async ({ signal }) => {
