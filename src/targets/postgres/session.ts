@@ -23,7 +23,7 @@ import { type Lease, leaseLost, releaseLease, tryLease, until } from './record/l
 import { migrate } from './record/migrations.ts'
 import { findRecord, finishRun, insertRun } from './record/runs.ts'
 import { pullScope } from './scope.ts'
-import { settingsSql } from './settings.ts'
+import { keyedPlansSql, settingsSql } from './settings.ts'
 
 /** Opens connections for a session: its own, which an abort cuts, and others that go on after one. */
 export type Connect = (signal?: AbortSignal) => Promise<Connection>
@@ -74,7 +74,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
   }
 
   const begin = async () => {
-    await connection.query(`begin${mode === 'plan' ? ' read only' : ''};\n${settings}`)
+    await connection.query(`begin${mode === 'plan' ? ' read only' : ''};\n${settings}\n${keyedPlansSql()}`)
     inTransaction = true
   }
 
