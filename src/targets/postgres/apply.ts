@@ -36,7 +36,6 @@ export async function applyToNewTable(
   const inserted = await pushRows(connection, local, {
     select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
     into: sql.newTableTarget(identity, contract),
-    quoteAll: selected.length === 1,
     freeze: true,
   })
   requireSent(inserted, difference.inserts)
@@ -236,7 +235,7 @@ export function statementsOf(
     const key = sql.addKeySql(identity, contract, write)
     return [
       sql.createTableSql(identity, contract),
-      `copy ${sql.newTableTarget(identity, contract)} from stdin (format csv, freeze)`,
+      `copy ${sql.newTableTarget(identity, contract)} from stdin (format text, freeze)`,
       ...(key === null ? [] : [key]),
     ]
   }
@@ -244,7 +243,7 @@ export function statementsOf(
   const changes = write.strategy !== 'insert-once'
   return [
     sql.createDifferenceSql(full),
-    `copy ${sql.differenceTarget(contract)} from stdin (format csv)`,
+    `copy ${sql.differenceTarget(contract)} from stdin (format text)`,
     ...(enforcement === 'table lock' ? [sql.lockTableSql(full)] : []),
     ...(write.strategy === 'replace-table' ? [sql.deleteSql(full)] : []),
     ...(enforcement === 'none'

@@ -84,13 +84,14 @@ async function pullThroughPipe(
   await using pipe = await makeWritableFifo(local)
   let failure: unknown = null
   let isRead = false
-  const read = local.run(readSqlOf(table, pipe.path, columns, '')).then(
-    () => void (isRead = true),
-    (error: unknown) => {
-      isRead = true
+  const read = local
+    .run(readSqlOf(table, pipe.path, columns, ''))
+    .catch((error: unknown) => {
       failure = error
-    },
-  )
+    })
+    .finally(() => {
+      isRead = true
+    })
   const writeEnd = await pipe.openWriteEnd(() => isRead)
   const { bytes, rows } = connection.copyTo(`copy (${query}) to stdout (format text)`)
   const lines = lineMeter()
