@@ -47,6 +47,9 @@ async function everythingIsNew(
   return { difference: { table, inserts, updates: 0, deletes: 0 }, unchanged: 0, stale: 0, frozen: 0 }
 }
 
+/** One for each landed row. As words they took an eighth of the comparison's time. */
+const VERDICT = { insert: 1, update: 2, unchanged: 3, stale: 4, frozen: 5 } as const
+
 async function compareByKey(
   local: LocalConnection,
   landed: string,
@@ -69,28 +72,28 @@ async function compareByKey(
     newest === undefined
       ? 'false'
       : `coalesce(${orderSql(newest, `l.${newest.id}`)} < ${orderSql(newest, `t.${newest.id}`)}, false)`
-  const changed = strategy === 'insert-once' ? `'frozen'` : `'update'`
+  const changed = strategy === 'insert-once' ? VERDICT.frozen : VERDICT.update
   // Stale has no meaning for replace-table: the table follows the load (G5).
-  const older = strategy === 'upsert' ? `when ${isStale} then 'stale'` : ''
+  const older = strategy === 'upsert' ? `when ${isStale} then ${VERDICT.stale}` : ''
   const verdicts = local.newName('verdicts')
   await local.run(`
     create table ${verdicts} as
     select l.rowid as rid,
-           case when t.hit is null then 'insert'
-                when ${same.length === 0 ? 'true' : same.join(' and ')} then 'unchanged'
-                ${older}
-                else ${changed} end as op
+           (case when t.hit is null then ${VERDICT.insert}
+                 when ${same.length === 0 ? 'true' : same.join(' and ')} then ${VERDICT.unchanged}
+                 ${older}
+                 else ${changed} end)::utinyint as verdict
       from ${landed} as l
       left join (select *, true as hit from ${scope.table}) as t
         on ${match}`)
   const table = local.newName('difference')
   await local.run(`
     create table ${table} as
-    select v.op, ${ids(contract, 'l')}, ${hashSql(contract, 'l')} as content_hash, null::varchar as row_id
+    select case v.verdict when ${VERDICT.insert} then 'insert' else 'update' end as op, ${ids(contract, 'l')}, ${hashSql(contract, 'l')} as content_hash, null::varchar as row_id
       from ${verdicts} as v
       join ${landed} as l
         on l.rowid = v.rid
-     where v.op in ('insert', 'update')`)
+     where v.verdict in (${VERDICT.insert}, ${VERDICT.update})`)
   if (strategy === 'replace-table') {
     await local.run(`
       insert into ${table}
@@ -98,7 +101,8 @@ async function compareByKey(
         from ${scope.table} as t
        where not exists (select 1 from ${landed} as l where ${match})`)
   }
-  const countOf = (op: string) => local.count(`select count(*) from ${verdicts} where op = '${op}'`)
+  const countOf = (verdict: keyof typeof VERDICT) =>
+    local.count(`select count(*) from ${verdicts} where verdict = ${VERDICT[verdict]}`)
   return {
     difference: await counted(local, table),
     unchanged: await countOf('unchanged'),
