@@ -136,13 +136,14 @@ The exit status of every command and the codes of errors are part of the public 
 | 2 | the command line or the configuration is wrong | correct it; running it again cannot help |
 | 3 | refused by a guard, nothing was written | look at what it found |
 | 4 | rows were rejected, nothing was written | correct them, or allow them: \`--max-rejects\` |
-| 5 | changes are pending (\`--detailed-exitcode\` only) | |
+| 5 | asked-for news: changes are pending (\`--detailed-exitcode\`), or a frozen slice has drifted (\`--fail-on-drift\`; the run is committed) | look at what it found |
 | 75 | nothing was written, and the cause may be gone | run the same command again |
 | 76 | nobody could be asked whether the commit arrived | run the same command again: it compares, and loads what is missing |
 | 99 | kept free for an asked-for skip; nothing else will ever use it | |
 | 130 | stopped by SIGINT or SIGTERM, the table is as it was | run the same command again |
 
-\`stet run\` with several pipelines ends with the status of the gravest failure: 130, 76, 1, 2, 3, 4, 75, in this order.
+\`stet run\` with several pipelines or slices, and \`stet backfill\`, end with the status of the gravest failure: 130, 76, 1, 2, 3,
+4, 75, 5, in this order.
 
 ## Codes
 

@@ -27,6 +27,14 @@ export const EXIT_STATUS_BY_CODE = {
   STET_LOCKED: 3,
   /** This attempt lost its lease to another and may not write any more (G7). */
   STET_LEASE_LOST: 3,
+  /** Rows of the load do not belong to the slice that the run replaces (G3). */
+  STET_OUTSIDE_SLICE: 3,
+  /** A pipeline has another cursor, key, source or zone than when its watermark was set (G4). */
+  STET_DEFINITION_CHANGED: 3,
+  /** A pipeline with `protect` was asked to load its whole table anew. */
+  STET_PROTECTED: 3,
+  /** A slice that is frozen differs from its source (G12), and the caller asked to fail then. */
+  STET_DRIFT: 5,
   /** A constraint of the target refuses a row of the load. */
   STET_CONSTRAINT: 3,
   /** A trigger of the target suppresses or rewrites what was written (G2). */
@@ -55,6 +63,17 @@ export const EXIT_STATUS_BY_CODE = {
 
 /** One of the documented error codes. */
 export type StetErrorCode = keyof typeof EXIT_STATUS_BY_CODE
+
+/** Also for errors of another copy of Stet, which a pipeline file may bring: `instanceof` would not know them. */
+export function isStetError(error: unknown): error is StetError {
+  if (error instanceof StetError) return true
+  return (
+    error instanceof Error &&
+    error.name === 'StetError' &&
+    'code' in error &&
+    Object.hasOwn(EXIT_STATUS_BY_CODE, String(error.code))
+  )
+}
 
 /** What a {@link StetError} carries beside its code and message. */
 export interface StetErrorOptions {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { type DefinedPipeline, definePipeline, run } from '../src/index.ts'
 import type { Source } from '../src/index.ts'
+import { type DefinedPipeline, definePipeline, run } from '../src/index.ts'
 import type { WriteStrategy } from '../src/model/write.ts'
 import { csv } from '../src/sources/csv/index.ts'
 import { json } from '../src/sources/json/index.ts'

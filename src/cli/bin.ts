@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { hostname, userInfo } from 'node:os'
 import { StetError } from '../errors.ts'
 import { VERSION } from '../version.ts'
 import type { CliContext, Output } from './context.ts'
@@ -21,7 +22,9 @@ function contextOfProcess(): CliContext {
     stderr: outputOf(process.stderr),
     env: process.env,
     cwd: process.cwd(),
+    user: `${userName()}@${hostname()}`,
     clock: {
+      date: () => new Date(),
       now: () => performance.now(),
       every: (intervalMs, callback) => {
         const timer = setInterval(callback, intervalMs)
@@ -30,6 +33,15 @@ function contextOfProcess(): CliContext {
       },
     },
     signal: signalOfProcess(),
+  }
+}
+
+/** A container's user often has a number and no name. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.() ?? 'unknown')
   }
 }
 

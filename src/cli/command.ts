@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
-import { collect } from './option-values.ts'
 import type { CliContext } from './context.ts'
+import { collect } from './option-values.ts'
 import { endWithFailure, type OutputOptions, type Reporter, reporterFor } from './reporter.ts'
 
 /** What a command's module gives: a command for commander, which its help and `docs/cli.md` are made from. */

@@ -29,6 +29,31 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./commands/runs.ts')).makeRunsCommand,
   },
   {
+    name: 'backfill',
+    summary: 'run a pipeline for many slices, each on its own',
+    load: async () => (await import('./commands/backfill.ts')).makeBackfillCommand,
+  },
+  {
+    name: 'slices',
+    summary: 'show where every slice of a pipeline stands',
+    load: async () => (await import('./commands/slices.ts')).makeSlicesCommand,
+  },
+  {
+    name: 'rerun',
+    summary: 'repeat a run with its slice, window and logical time',
+    load: async () => (await import('./commands/rerun.ts')).makeRerunCommand,
+  },
+  {
+    name: 'thaw',
+    summary: 'let the next run change a frozen slice',
+    load: async () => (await import('./commands/thaw.ts')).makeThawCommand,
+  },
+  {
+    name: 'watermark',
+    summary: 'show or change how far a pipeline has read',
+    load: async () => (await import('./commands/watermark.ts')).makeWatermarkCommand,
+  },
+  {
     name: 'prove',
     summary: 'find out by experiment whether a command survives a rerun',
     load: async () => (await import('./commands/prove.ts')).makeProveCommand,

@@ -10,6 +10,8 @@ export interface Output {
 export interface Clock {
   /** Milliseconds that only ever grow. */
   now(): number
+  /** What day it is; chooses no slice, and only says which of them have ended. */
+  date(): Date
   /** Calls again and again until the returned function is called. Never keeps the process alive. */
   every(intervalMs: number, callback: () => void): () => void
 }
@@ -20,6 +22,8 @@ export interface CliContext {
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** `user@host`: who a change of the record was made by. */
+  readonly user: string
   readonly clock: Clock
   /** Fires when the person or the system asks to stop. */
   readonly signal: AbortSignal

@@ -1,4 +1,4 @@
-import { EXIT_STATUS_BY_CODE, StetError, type StetErrorCode } from '../errors.ts'
+import { EXIT_STATUS_BY_CODE, isStetError, type StetErrorCode } from '../errors.ts'
 import { redact } from './redact.ts'
 import { type Colors, escapeForTerminal, escapeLines } from './text.ts'
 
@@ -28,22 +28,11 @@ export function failureOf(error: unknown): Failure {
   }
 }
 
-/** Also for errors of another copy of Stet, which a pipeline file may bring: `instanceof` would not know them. */
-function isStetError(error: unknown): error is StetError {
-  if (error instanceof StetError) return true
-  return (
-    error instanceof Error &&
-    error.name === 'StetError' &&
-    'code' in error &&
-    Object.hasOwn(EXIT_STATUS_BY_CODE, String(error.code))
-  )
-}
-
 export function exitStatusOf(failure: Failure): number {
   return EXIT_STATUS_BY_CODE[failure.code]
 }
 
-/** Three lines: what failed (and of which of several pipelines), what to do, and the word that programs read. */
+/** Three lines: what failed (and of which of several runs), what to do, and the word that programs read. */
 export function renderFailure(failure: Failure, colors: Colors, pipeline?: string): string {
   const of = pipeline === undefined ? '' : `${colors.bold(escapeForTerminal(pipeline))}: `
   const lines = [`${colors.red(colors.bold('error:'))} ${of}${escapeLines(failure.message)}`]

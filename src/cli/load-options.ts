@@ -1,11 +1,19 @@
 import { Command, Option } from 'commander'
 import { StetError } from '../errors.ts'
+import type { SliceSize } from '../model/slice.ts'
 import type { Source } from '../model/source.ts'
-import type { WriteStrategy } from '../model/write.ts'
-import type { DefinedPipeline } from '../pipeline/types.ts'
+import type { Missing, WriteStrategy } from '../model/write.ts'
+import type { DefinedPipeline, Incremental, Pipeline } from '../pipeline/types.ts'
 import { parseColumns, parseFields, parseNames } from './columns-option.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
-import { collect, parseCount, parseNameOrNone, parseTab } from './option-values.ts'
+import {
+  collect,
+  parseCount,
+  parseGrace,
+  parseNameOrNone,
+  parseSliceSize,
+  parseTab,
+} from './option-values.ts'
 import { tableNameFor } from './table-name.ts'
 import { DEFAULT_TARGET, targetOf } from './target-option.ts'
 
@@ -13,6 +21,7 @@ const STRATEGIES = [
   'upsert',
   'insert-once',
   'replace-table',
+  'replace-partition',
 ] as const satisfies readonly WriteStrategy['strategy'][]
 
 /** The options that describe a load of files; `load` and `plan` share them. */
@@ -25,6 +34,18 @@ export interface LoadOptions {
   readonly ignore?: string
   readonly columns?: string
   readonly allowEmpty?: boolean
+  readonly allowDeletes?: boolean
+  readonly missing?: Missing
+  readonly keepGone?: string
+  readonly onReject?: 'fail' | 'quarantine'
+  readonly truth?: 'source' | 'snapshot'
+  readonly cursor?: string
+  readonly grace?: string | number
+  readonly start?: string
+  readonly settle?: string
+  readonly partitionBy?: string
+  readonly partitionSize?: SliceSize
+  readonly zone?: string
   readonly maxRejects?: number
   readonly nullKeys?: 'reject' | 'match'
   readonly normalizeKeys?: 'nfc'
@@ -62,7 +83,24 @@ export function addLoadOptions(command: Command): Command {
       'rows that may be left out before the load fails (default: 0)',
       parseCount,
     )
-    .option('--allow-empty', 'let an empty source empty the table (replace-table)')
+    .addOption(
+      new Option('--on-reject <how>', 'only report rejected rows, or keep them in stet.quarantine').choices([
+        'fail',
+        'quarantine',
+      ]),
+    )
+    .addOption(
+      new Option(
+        '--missing <what>',
+        'what becomes of rows that the files no longer hold (default: keep; for replace-partition: delete)',
+      ).choices(['keep', 'delete', 'mark']),
+    )
+    .addOption(
+      new Option(
+        '--truth <side>',
+        'which side wins when the source of what was loaded has changed (default: source)',
+      ).choices(['source', 'snapshot']),
+    )
     .addOption(
       new Option('--null-keys <how>', 'NULL in a key: refuse the row, or match it like a value').choices([
         'reject',
@@ -74,6 +112,26 @@ export function addLoadOptions(command: Command): Command {
     )
     .option('--keep-updated-at <name>', 'column for the time of the last change, or none', parseNameOrNone)
     .option('--keep-content-hash <name>', 'column for the hash of the content, or none', parseNameOrNone)
+    .option('--keep-gone <name>', 'column for the time at which a row was found to be gone (--missing mark)')
+    .optionsGroup('Slices and watermarks:')
+    .option('--partition-by <column>', 'replace-partition: the column that says which slice a row belongs to')
+    .option(
+      '--partition-size <size>',
+      'replace-partition: hour, day, month, value, or a number for ranges of so many (default: day)',
+      parseSliceSize,
+    )
+    .option('--cursor <column>', 'load only rows after the watermark, by a column that grows: updated_at')
+    .option(
+      '--grace <length>',
+      'with --cursor: how far before the watermark to begin, such as 2h; a number for numbers (default: 1h, 0)',
+      parseGrace,
+    )
+    .option('--start <value>', 'with --cursor: where the first load begins (default: at the beginning)')
+    .option(
+      '--settle <length>',
+      'with --cursor: how far to stay behind the clock, such as 5m (default: none)',
+    )
+    .option('--zone <name>', 'zone in which slices begin and times without a zone are meant (default: UTC)')
     .optionsGroup('How files are read:')
     .addOption(
       new Option('--format <format>', 'by the name of the file unless given; - is csv').choices(FORMATS),
@@ -130,6 +188,7 @@ export async function pipelineOf(
   const keep = {
     ...(options.keepUpdatedAt === undefined ? {} : { updatedAt: options.keepUpdatedAt }),
     ...(options.keepContentHash === undefined ? {} : { contentHash: options.keepContentHash }),
+    ...(options.keepGone === undefined ? {} : { gone: options.keepGone }),
   }
   const pipeline = definePipeline({
     name: table,
@@ -139,27 +198,33 @@ export async function pipelineOf(
     write,
     keep,
     maxRejects: options.maxRejects,
-  })
+    onReject: options.onReject,
+    truth: options.truth,
+    incremental: incrementalOf(options),
+  } satisfies Pipeline)
   return { pipeline, notices }
 }
 
 function writeOf(options: LoadOptions): WriteStrategy {
-  const { strategy } = options
+  const { strategy, missing } = options
   const key = options.key === undefined ? [] : parseNames(options.key, '--key')
-  if (options.allowEmpty === true && strategy !== 'replace-table') {
-    throw new StetError(
-      'STET_USAGE',
-      `--allow-empty has no meaning with --strategy ${strategy}, which deletes nothing`,
-    )
-  }
+  refuseForeignToStrategy(options)
   const reading = {
     newest: options.newest,
     ignore: options.ignore === undefined ? undefined : parseNames(options.ignore, '--ignore'),
     nullKeys: options.nullKeys,
     normalizeKey: options.normalizeKeys,
   }
-  if (strategy === 'replace-table') {
-    return { strategy, ...reading, key: key.length === 0 ? undefined : key, allowEmpty: options.allowEmpty }
+  const optionalKey = key.length === 0 ? undefined : key
+  if (strategy === 'replace-table') return { strategy, ...reading, key: optionalKey }
+  if (strategy === 'replace-partition') {
+    const { partitionBy: by, partitionSize: size = 'day', zone } = options
+    if (by === undefined) {
+      throw new StetError('STET_USAGE', '--strategy replace-partition needs the column of its slices', {
+        hint: 'Name it: --partition-by event_date, and the slice: --slice 2026-08-07',
+      })
+    }
+    return { strategy, ...reading, key: optionalKey, by, size, zone, missing }
   }
   if (key.length === 0) {
     throw new StetError(
@@ -170,7 +235,41 @@ function writeOf(options: LoadOptions): WriteStrategy {
       },
     )
   }
-  return { strategy, key, ...reading }
+  return strategy === 'upsert' ? { strategy, key, ...reading, missing } : { strategy, key, ...reading }
+}
+
+/** An option that would be passed over in silence is refused: the user thinks that it does something. */
+function refuseForeignToStrategy(options: LoadOptions): void {
+  const { strategy, missing } = options
+  const removes =
+    strategy === 'replace-table' ||
+    strategy === 'replace-partition' ||
+    (strategy === 'upsert' && (missing === 'delete' || missing === 'mark'))
+  const foreign: readonly (readonly [flag: string, given: boolean, means: boolean, why: string])[] = [
+    ['--allow-empty', options.allowEmpty === true, removes, ', which deletes nothing'],
+    ['--allow-deletes', options.allowDeletes === true, removes, ', which deletes nothing'],
+    ['--missing', missing !== undefined, strategy === 'upsert' || strategy === 'replace-partition', ''],
+    ['--partition-by', options.partitionBy !== undefined, strategy === 'replace-partition', ''],
+    ['--partition-size', options.partitionSize !== undefined, strategy === 'replace-partition', ''],
+  ]
+  for (const [flag, given, means, why] of foreign) {
+    if (!given || means) continue
+    throw new StetError('STET_USAGE', `${flag} has no meaning with --strategy ${strategy}${why}`)
+  }
+  if (options.zone !== undefined && options.cursor === undefined && strategy !== 'replace-partition') {
+    throw new StetError(
+      'STET_USAGE',
+      '--zone has no meaning without --cursor or --strategy replace-partition',
+    )
+  }
+}
+
+function incrementalOf(options: LoadOptions): Incremental | undefined {
+  const { cursor, grace, start, settle, zone } = options
+  if (cursor !== undefined) return { cursor, grace, start, settle, zone }
+  const given = Object.entries({ grace, start, settle }).find(([, value]) => value !== undefined)
+  if (given === undefined) return undefined
+  throw new StetError('STET_USAGE', `--${given[0]} has no meaning without --cursor`)
 }
 
 function tableOf(

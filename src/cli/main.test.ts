@@ -2,11 +2,11 @@ import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { runCli } from '../../test/support/run-cli.ts'
 import { StetError } from '../errors.ts'
 import { VERSION } from '../version.ts'
 import { COMMANDS } from './commands.ts'
 import { failureOf, worstStatus } from './failure.ts'
-import { runCli } from '../../test/support/run-cli.ts'
 
 let cwd = ''
 beforeEach(async () => {

@@ -1,9 +1,9 @@
 import { Command, CommanderError } from 'commander'
+import { EXIT_STATUS_BY_CODE, StetError } from '../errors.ts'
 import { VERSION } from '../version.ts'
 import { actIn } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import type { CliContext } from './context.ts'
-import { EXIT_STATUS_BY_CODE, StetError } from '../errors.ts'
 import { endWithFailure, reporterFor } from './reporter.ts'
 
 /** Runs one command line (without `node` and the script) and gives its exit status. Never throws. */

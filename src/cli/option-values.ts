@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import type { SliceSize } from '../model/slice.ts'
 
 /** A whole number of 0 or more. */
 export function parseCount(text: string): number {
@@ -7,6 +8,12 @@ export function parseCount(text: string): number {
     throw new InvalidArgumentError('It is a whole number, 0 or more.')
   }
   return count
+}
+
+/** A whole number of 1 or more. */
+export function parseJobs(text: string): number {
+  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('It is a whole number, 1 or more.')
+  return parseCount(text)
 }
 
 const MS_BY_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, m: 60_000, h: 3_600_000 }
@@ -33,6 +40,18 @@ export function parseMemory(text: string): string {
 export function parseNameOrNone(text: string): string | false {
   if (text === '') throw new InvalidArgumentError('Write a column name, or none.')
   return text === 'none' ? false : text
+}
+
+/** `hour`, `day`, `month`, `value`, or the length of ranges of whole numbers. */
+export function parseSliceSize(text: string): SliceSize {
+  if (text === 'hour' || text === 'day' || text === 'month' || text === 'value') return text
+  if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text))) return { range: Number(text) }
+  throw new InvalidArgumentError('Write hour, day, month, value, or a whole number such as 1000.')
+}
+
+/** `2h` for a cursor of time, a number for one of numbers. */
+export function parseGrace(text: string): string | number {
+  return /^\d+$/.test(text) ? Number(text) : text
 }
 
 /** The values of an option that may be repeated. */

@@ -1,4 +1,5 @@
-import { lstat, mkdir, stat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { lstat, mkdir, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,19 +13,25 @@ export function isPipelineFile(path: string): boolean {
   return /\.[cm]?[jt]sx?$/i.test(path)
 }
 
+/** A pipeline and the file that exports it. */
+export interface LoadedPipeline {
+  readonly pipeline: DefinedPipeline
+  /** As the user wrote it. */
+  readonly file: string
+  /** sha256 of the file's bytes; what it imports is not part of it. */
+  readonly code: string
+}
+
 /**
  * The pipelines that files export, in the order written: the default export, or any named ones, or lists of them.
  *
  * @throws {StetError} `STET_USAGE` for a missing file, `STET_CONFIG` when it cannot be loaded or exports no pipeline, or
  * when two pipelines have one name.
  */
-export async function pipelinesOf(
-  files: readonly string[],
-  cwd: string,
-): Promise<readonly DefinedPipeline[]> {
-  const pipelines: DefinedPipeline[] = []
+export async function pipelinesOf(files: readonly string[], cwd: string): Promise<readonly LoadedPipeline[]> {
+  const pipelines: LoadedPipeline[] = []
   for (const file of files) pipelines.push(...(await pipelinesOfFile(file, cwd)))
-  const names = pipelines.map((pipeline) => pipeline.name)
+  const names = pipelines.map(({ pipeline }) => pipeline.name)
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (repeated !== undefined) {
     throw new StetError('STET_CONFIG', `Two pipelines are named "${repeated}"`, {
@@ -36,26 +43,53 @@ export async function pipelinesOf(
 
 /** Those of the pipelines that `--only` names. */
 export function onlyNamed(
-  pipelines: readonly DefinedPipeline[],
+  pipelines: readonly LoadedPipeline[],
   only: readonly string[] | undefined,
-): readonly DefinedPipeline[] {
+): readonly LoadedPipeline[] {
   if (only === undefined) return pipelines
-  const unknown = only.find((name) => !pipelines.some((pipeline) => pipeline.name === name))
+  const names = pipelines.map(({ pipeline }) => pipeline.name)
+  const unknown = only.find((name) => !names.includes(name))
   if (unknown !== undefined) {
     throw new StetError('STET_USAGE', `There is no pipeline "${unknown}"`, {
-      hint: `There is ${pipelines.map((pipeline) => pipeline.name).join(', ')}`,
+      hint: `There is ${names.join(', ')}`,
     })
   }
-  return pipelines.filter((pipeline) => only.includes(pipeline.name))
+  return pipelines.filter(({ pipeline }) => only.includes(pipeline.name))
 }
 
-async function pipelinesOfFile(file: string, cwd: string): Promise<readonly DefinedPipeline[]> {
+/**
+ * The one pipeline that a command is about.
+ *
+ * @param name Of `--only-pipeline`; needed where the file exports several.
+ */
+export async function onePipeline(
+  file: string,
+  name: string | undefined,
+  cwd: string,
+): Promise<LoadedPipeline> {
+  const all = await pipelinesOf([file], cwd)
+  const named = onlyNamed(all, name === undefined ? undefined : [name])
+  const [first] = named
+  if (first !== undefined && named.length === 1) return first
+  throw new StetError(
+    'STET_USAGE',
+    `"${file}" exports ${named.length} pipelines, and this command is about one`,
+    {
+      hint: `Name it: ${named.map(({ pipeline }) => `--only-pipeline ${pipeline.name}`).join(', or ')}`,
+    },
+  )
+}
+
+async function pipelinesOfFile(file: string, cwd: string): Promise<readonly LoadedPipeline[]> {
   const path = resolve(cwd, file)
   if (!(await isFile(path))) {
     throw new StetError('STET_USAGE', `There is no pipeline file "${file}"`, {
       hint: 'stet init writes one; stet load needs none',
     })
   }
+  const code = createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex')
   const exported = await importTypeScript(path, file)
   const pipelines = new Set<DefinedPipeline>()
   for (const value of Object.values(exported)) {
@@ -68,7 +102,7 @@ async function pipelinesOfFile(file: string, cwd: string): Promise<readonly Defi
       hint: 'Write: export default definePipeline({ … })',
     })
   }
-  return [...pipelines]
+  return [...pipelines].map((pipeline) => ({ pipeline, file, code }))
 }
 
 async function importTypeScript(path: string, file: string): Promise<Readonly<Record<string, unknown>>> {

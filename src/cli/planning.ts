@@ -2,12 +2,16 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { StetError } from '../errors.ts'
-import type { DefinedPipeline, Plan, RunOptions } from '../pipeline/types.ts'
+import { hasChanges } from '../pipeline/changes.ts'
+import type { Plan } from '../pipeline/types.ts'
 import type { CliContext } from './context.ts'
 import type { PlansDocument } from './documents.ts'
-import { hasChanges, renderPlan } from './render-plan.ts'
+import { refuseDrift } from './drift.ts'
+import { exitStatusOf } from './failure.ts'
+import type { Job } from './jobs.ts'
+import { renderPlan } from './render-plan.ts'
 import type { Reporter } from './reporter.ts'
-import { planPipelines } from './work.ts'
+import { planJobs } from './work.ts'
 
 /** `plan --detailed-exitcode`: changes are pending. */
 const PENDING_STATUS = 5
@@ -16,6 +20,7 @@ export interface PlanOptions {
   readonly sql?: boolean
   readonly out?: string
   readonly detailedExitcode?: boolean
+  readonly failOnDrift?: boolean
 }
 
 export function addPlanOptions(command: Command): Command {
@@ -26,17 +31,17 @@ export function addPlanOptions(command: Command): Command {
     .option('--detailed-exitcode', 'end with status 5 when a run would change something, else with 0')
 }
 
-/** Plans the pipelines, shows what would be done, and saves it where asked. */
+/** Plans the runs, shows what would be done, and saves it where asked. */
 export async function planAndShow(
-  pipelines: readonly DefinedPipeline[],
+  jobs: readonly Job[],
   options: PlanOptions,
-  runOptions: RunOptions,
   context: CliContext,
   reporter: Reporter,
 ): Promise<number> {
-  const { done, failures, error, status } = await planPipelines(pipelines, runOptions, reporter, (plan) =>
-    reporter.print(renderPlan(plan, reporter.colors, { sql: options.sql === true })),
-  )
+  const { done, failures, error, status } = await planJobs(jobs, reporter, (plan) => {
+    reporter.print(renderPlan(plan, reporter.colors, { sql: options.sql === true }))
+    if (options.failOnDrift === true) refuseDrift({ ...plan, drift: driftIn(plan) })
+  })
   const document: PlansDocument = { format: 'stet-plans-1', plans: done, failures, error }
   reporter.document(document)
   if (status !== 0) return status
@@ -46,9 +51,8 @@ export async function planAndShow(
 
 /** As {@link planAndShow} for the one pipeline of `stet load`. */
 export async function planLoad(
-  pipeline: DefinedPipeline,
+  { pipeline, options: runOptions }: Job,
   options: PlanOptions,
-  runOptions: RunOptions,
   context: CliContext,
   reporter: Reporter,
 ): Promise<number> {
@@ -58,7 +62,18 @@ export async function planLoad(
   reporter.print(renderPlan(planned, reporter.colors, { sql: options.sql === true }))
   await savePlan(planned, options, context)
   reporter.document(planned)
+  if (options.failOnDrift === true) {
+    try {
+      refuseDrift({ ...planned, drift: driftIn(planned) })
+    } catch (drift) {
+      return exitStatusOf(reporter.failure(drift))
+    }
+  }
   return statusOfPlans([planned], options)
+}
+
+function driftIn(plan: Plan): Plan['samples'] {
+  return plan.samples.filter(({ op }) => op === 'drift')
 }
 
 async function savePlan(
@@ -74,8 +89,8 @@ function statusOfPlans(plans: readonly Plan[], options: PlanOptions): number {
   return options.detailedExitcode === true && plans.some(hasChanges) ? PENDING_STATUS : 0
 }
 
-/** The plan of each pipeline, by its name, as `--out` saved them. */
-export async function readPlans(file: string, cwd: string): Promise<ReadonlyMap<string, Plan>> {
+/** The plans that `--out` saved. */
+export async function readPlans(file: string, cwd: string): Promise<readonly Plan[]> {
   const text = await readFile(resolve(cwd, file), 'utf8').catch((cause: unknown) => {
     throw new StetError('STET_USAGE', `Cannot read the plan "${file}"`, { cause, hint: MAKE_A_PLAN })
   })
@@ -83,7 +98,7 @@ export async function readPlans(file: string, cwd: string): Promise<ReadonlyMap<
   if (plans === null) {
     throw new StetError('STET_USAGE', `"${file}" holds no plan of this Stet`, { hint: MAKE_A_PLAN })
   }
-  return new Map(plans.map((plan) => [plan.pipeline, plan]))
+  return plans
 }
 
 const MAKE_A_PLAN = 'Make it with stet plan pipeline.ts --out plan.json'

@@ -7,6 +7,7 @@ function standingClock(): Clock & { advance(ms: number): void; readonly waiting:
   let now = 0
   const callbacks = new Map<() => void, number>()
   return {
+    date: () => new Date(0),
     now: () => now,
     every: (intervalMs, callback) => {
       callbacks.set(callback, intervalMs)

@@ -1,14 +1,22 @@
 import type { RunCounts, Truth } from '../model/run.ts'
+import { WHOLE } from '../model/slice.ts'
 import type { WriteStrategy } from '../model/write.ts'
+import { hasChanges } from '../pipeline/changes.ts'
 import type { Plan, PlanSample } from '../pipeline/types.ts'
-import { describeReading, describeTable, renderInferredColumns, renderRejects } from './render-run.ts'
+import {
+  describeReading,
+  describeTable,
+  describeWindow,
+  renderInferredColumns,
+  renderRejects,
+} from './render-run.ts'
 import {
   type Colors,
+  displayWidth,
   escapeForTerminal,
   escapeLines,
   layOut,
   padEnd,
-  displayWidth,
   showValue,
 } from './text.ts'
 import { countOf, groupDigits } from './words.ts'
@@ -17,27 +25,25 @@ const SAMPLES_SHOWN = 10
 
 /** In words, for people who have to decide whether the plan may run. */
 const STRATEGIES = {
-  upsert: 'new keys are inserted, changed rows are updated, equal rows are left alone, no row is deleted',
+  upsert: 'new keys are inserted, changed rows are updated, equal rows are left alone',
   'insert-once': 'new keys are inserted, rows that are there never change, no row is deleted',
   'replace-table': 'the table will hold the rows of this load and no others',
+  'replace-partition': 'the slice will hold the rows of this load; the rest of the table is not looked at',
 } as const satisfies Record<WriteStrategy['strategy'], string>
 
 const TRUTHS = {
   source: 'the target follows the source',
+  snapshot: 'what the first finished run wrote stays as it is; new keys are inserted',
 } as const satisfies Record<Truth, string>
-
-/** Whether a run of this plan would write anything. */
-export function hasChanges(plan: Plan): boolean {
-  return plan.creates || plan.counts.inserted + plan.counts.updated + plan.counts.deleted > 0
-}
 
 /** What a run would do: counts of every term, a sample of the changes, and with `sql` the statements. */
 export function renderPlan(plan: Plan, colors: Colors, options: { readonly sql: boolean }): string {
   return [
     `${colors.bold('plan')} ${colors.bold(escapeForTerminal(plan.pipeline))} → ${describeTable(plan)}${plan.creates ? colors.green(' (the table will be created)') : ''}`,
     `${describeReading(plan.source, plan.files, plan.counts)}`,
-    `strategy ${plan.strategy}: ${STRATEGIES[plan.strategy]}`,
+    `strategy ${plan.strategy}: ${describeStrategy(plan)}`,
     `truth ${plan.truth}: ${TRUTHS[plan.truth]}`,
+    ...describeWhereabouts(plan).map((line) => (plan.frozen ? colors.yellow(line) : line)),
     '',
     ...renderCounts(plan.counts).map((line) => `  ${line}`),
     '',
@@ -53,10 +59,31 @@ export function renderPlan(plan: Plan, colors: Colors, options: { readonly sql: 
   ].join('\n')
 }
 
+function describeStrategy({ strategy, counts }: Plan): string {
+  const words = STRATEGIES[strategy]
+  return strategy === 'upsert' && counts.deleted + counts.marked === 0 ? `${words}, no row is deleted` : words
+}
+
+/** `2026-05-02: 2 rows → 0 rows`, the window of the cursor and the watermark. */
+function describeWhereabouts(plan: Plan): string[] {
+  const { rows, slice } = plan
+  const name = slice === WHOLE ? 'table' : `slice ${escapeForTerminal(slice)}`
+  return [
+    ...(rows !== null
+      ? [`${name}: ${countOf(rows.before, 'row')} → ${countOf(rows.after, 'row')}`]
+      : slice === WHOLE
+        ? []
+        : [name]),
+    ...(plan.frozen ? [`${name} is frozen: rows that are there stay as they are (G12)`] : []),
+    ...describeWindow(plan),
+  ]
+}
+
 /** Every term of G6, and what is counted apart from it. */
 function renderCounts(counts: RunCounts): string[] {
   const rows: [string, number, string][] = [
     ['read', counts.read, ''],
+    ...ifAny('outside', counts.outside, 'not in the window that is read'),
     ['filtered', counts.filtered, 'dropped by the transform'],
     ['added', counts.added, 'made by the transform'],
     ['after transform', counts.afterTransform, '= the sum of the next seven'],
@@ -68,6 +95,9 @@ function renderCounts(counts: RunCounts): string[] {
     ['stale', counts.stale, 'the row there is newer'],
     ['frozen', counts.frozen, 'the row there differs and stays'],
     ['deleted', counts.deleted, 'there, but not in this load'],
+    ...ifAny('marked', counts.marked, 'there, but not in this load: marked as gone'),
+    ...ifAny('restored', counts.restored, 'of the updated: were marked as gone'),
+    ...ifAny('missing', counts.missing, 'in the frozen slice, but not in this load; they stay'),
   ]
   const [, ...lines] = layOut(
     [{ title: '' }, { title: '', align: 'right' }, { title: '' }],
@@ -76,12 +106,21 @@ function renderCounts(counts: RunCounts): string[] {
   return lines
 }
 
-const SIGNS = { insert: '+', update: '~', delete: '-' } as const satisfies Record<PlanSample['op'], string>
+function ifAny(term: string, count: number, meaning: string): [string, number, string][] {
+  return count === 0 ? [] : [[term, count, meaning]]
+}
+
+const SIGNS = { insert: '+', update: '~', delete: '-', mark: '-', drift: '!' } as const satisfies Record<
+  PlanSample['op'],
+  string
+>
 
 function renderSamples(plan: Plan, colors: Colors): string[] {
   const samples = plan.samples.slice(0, SAMPLES_SHOWN)
   if (samples.length === 0) return []
-  const changes = plan.counts.inserted + plan.counts.updated + plan.counts.deleted
+  const { inserted, updated, deleted, marked } = plan.counts
+  const drift = plan.frozen ? plan.counts.frozen : 0
+  const changes = inserted + updated + deleted + marked + drift
   const title =
     samples.length < changes
       ? `${samples.length} of ${countOf(changes, 'change')}:`
@@ -91,7 +130,13 @@ function renderSamples(plan: Plan, colors: Colors): string[] {
 
 /** A row: its key, then each changed column with old and new values under one another. */
 function renderSample(sample: PlanSample, colors: Colors): string[] {
-  const paint = { insert: colors.green, update: colors.yellow, delete: colors.red }[sample.op]
+  const paint = {
+    insert: colors.green,
+    update: colors.yellow,
+    delete: colors.red,
+    mark: colors.red,
+    drift: colors.magenta,
+  }[sample.op]
   const key = Object.entries(sample.key)
     .map(([name, value]) => `${escapeForTerminal(name)}=${showValue(value)}`)
     .join(' ')
@@ -106,8 +151,10 @@ function renderSample(sample: PlanSample, colors: Colors): string[] {
       case 'insert':
         return `      ${name}  ${showValue(change.to)}`
       case 'delete':
+      case 'mark':
         return `      ${name}  ${from}`
       case 'update':
+      case 'drift':
         return `      ${name}  ${padEnd(from, fromWidth)} → ${showValue(change.to)}`
       default:
         return sample.op satisfies never

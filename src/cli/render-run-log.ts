@@ -1,4 +1,5 @@
 import type { RunCounts, RunLogEntry, RunVerdict } from '../model/run.ts'
+import { WHOLE } from '../model/slice.ts'
 import { renderRejects } from './render-run.ts'
 import { type Colors, cut, escapeForTerminal, escapeLines, layOut, type TableColumn } from './text.ts'
 import { countOf, formatBytes, formatDuration, formatMoment, groupDigits } from './words.ts'
@@ -12,10 +13,14 @@ const COUNTS = [
   'updated',
   'unchanged',
   'deleted',
+  'marked',
+  'restored',
   'stale',
   'frozen',
   'duplicate',
   'rejected',
+  'missing',
+  'outside',
   'filtered',
   'added',
 ] as const satisfies readonly (keyof RunCounts)[]
@@ -37,12 +42,14 @@ export function renderRunLog(
   const counts = COUNTS.filter(
     (name) => ALWAYS_SHOWN.has(name) || entries.some((entry) => (entry.counts?.[name] ?? 0) > 0),
   )
+  const withSlices = entries.some((entry) => entry.slice !== WHOLE)
   const ids = shortIds(entries.map((entry) => entry.runId))
   const columns: TableColumn[] = [
     { title: 'run' },
     { title: 'when (UTC)' },
     { title: 'took', align: 'right' },
     { title: 'pipeline' },
+    ...(withSlices ? [{ title: 'slice' }] : []),
     { title: 'status' },
     ...counts.map((title) => ({ title, align: 'right' as const })),
     { title: '' },
@@ -52,6 +59,9 @@ export function renderRunLog(
     formatMoment(entry.startedAt),
     entry.durationMs === null ? '' : formatDuration(entry.durationMs),
     escapeForTerminal(cut(entry.pipeline, NAME_LENGTH_MAX)),
+    ...(withSlices
+      ? [entry.slice === WHOLE ? '' : escapeForTerminal(cut(entry.slice, NAME_LENGTH_MAX))]
+      : []),
     paintVerdict(entry.verdict, colors),
     ...counts.map((name) => (entry.counts === null ? '' : groupDigits(entry.counts[name]))),
     entry.error === null ? '' : colors.red(escapeForTerminal(entry.error.code)),
@@ -73,6 +83,10 @@ function renderAttempt(entry: RunLogEntry, colors: Colors): string {
     ['table', entry.table],
     ['source', entry.source],
     ['slice', entry.slice],
+    ...(entry.window === null ? [] : given('window', describeEnds(entry.window))),
+    ...given('logical time', entry.logicalTime),
+    ...given('rerun of', entry.rerunOf),
+    ...given('code', entry.code === null ? null : `sha256 ${entry.code}`),
     ['strategy', entry.strategy],
     ['truth', entry.truth],
     ['started', entry.startedAt],
@@ -92,9 +106,18 @@ function renderAttempt(entry: RunLogEntry, colors: Colors): string {
   ].join('\n')
 }
 
+function given(name: string, fact: string | null): [string, string][] {
+  return fact === null ? [] : [[name, fact]]
+}
+
+function describeEnds({ from, to }: NonNullable<RunLogEntry['window']>): string {
+  return `${from ?? 'the beginning'} to ${to ?? 'the end'}`
+}
+
 function allCounts(counts: RunCounts): string[][] {
   const terms: (keyof RunCounts)[] = [
     'read',
+    'outside',
     'filtered',
     'added',
     'afterTransform',
@@ -106,6 +129,9 @@ function allCounts(counts: RunCounts): string[][] {
     'stale',
     'frozen',
     'deleted',
+    'marked',
+    'restored',
+    'missing',
   ]
   return terms.map((term) => [
     term === 'afterTransform' ? 'after transform' : term,

@@ -1,7 +1,8 @@
-import type { RunResult } from '../pipeline/types.ts'
 import type { RunCounts } from '../model/run.ts'
+import { WHOLE } from '../model/slice.ts'
 import type { Reject, SourceFile } from '../model/source.ts'
 import type { WriteStrategy } from '../model/write.ts'
+import type { RunResult } from '../pipeline/types.ts'
 import { formatColumns, quoteForShell } from './columns-option.ts'
 import { type Colors, cut, escapeForTerminal, showValue } from './text.ts'
 import { countOf, formatBytes, formatDuration, groupDigits } from './words.ts'
@@ -13,8 +14,10 @@ export function renderRun(result: RunResult, colors: Colors): string {
   const { counts } = result
   return [
     `${describeReading(result.source, result.files, counts)}`,
-    `${colors.bold(escapeForTerminal(result.pipeline))} → ${describeTable(result)}: ${describeOutcome(result, colors)}`,
-    ...explainNotWritten(counts).map((line) => colors.dim(line)),
+    `${colors.bold(escapeForTerminal(describeName(result)))} → ${describeTable(result)}: ${describeOutcome(result, colors)}`,
+    ...explainNotWritten(result).map((line) => colors.dim(line)),
+    ...describeDrift(result, colors),
+    ...describeWindow(result).map((line) => colors.dim(line)),
     ...renderInferredColumns(result.columns, colors),
     ...renderRejects(result.rejects, counts.rejected, colors),
     colors.dim(`took ${formatDuration(result.durationMs)}, run ${escapeForTerminal(result.runId)}`),
@@ -39,6 +42,7 @@ export function describeReading(source: string, files: readonly SourceFile[], co
         ? escapeForTerminal(file.path === '-' ? 'standard input' : file.path)
         : countOf(files.length, 'file')
   const transformed = [
+    ...(counts.outside > 0 ? [`, ${groupDigits(counts.outside)} outside the window`] : []),
     ...(counts.filtered > 0 ? [`, ${groupDigits(counts.filtered)} dropped by the transform`] : []),
     ...(counts.added > 0 ? [`, ${groupDigits(counts.added)} added by the transform`] : []),
   ]
@@ -48,15 +52,53 @@ export function describeReading(source: string, files: readonly SourceFile[], co
 function describeOutcome(result: RunResult, colors: Colors): string {
   const { counts, verdict } = result
   if (verdict === 'nothing read') {
-    return `${colors.yellow('nothing read')}, the source holds no rows and the table is as it was`
+    return `${colors.yellow('nothing read')}, the source holds no rows and the ${result.slice === WHOLE ? 'table' : 'slice'} is as it was`
   }
   const words = describeCounts(counts, result.strategy)
   const kept = counts.unchanged > 0 ? colors.dim(' (unchanged rows were not touched)') : ''
   return `${verdict === 'changed' ? colors.green(words) : words}${kept}`
 }
 
+/** `orders`, `orders 2026-08-07`. */
+function describeName({ pipeline, slice }: RunResult): string {
+  return slice === WHOLE ? pipeline : `${pipeline} ${slice}`
+}
+
+/** What was read by the cursor, and how far the pipeline has come. */
+export function describeWindow({ window, watermark }: Pick<RunResult, 'window' | 'watermark'>): string[] {
+  if (window === null) return []
+  const from = window.from === null ? 'the beginning' : escapeForTerminal(window.from)
+  const to = window.to === null ? 'the end' : escapeForTerminal(window.to)
+  return [
+    `window ${from} to ${to}`,
+    `watermark ${watermark === null ? 'not set yet' : escapeForTerminal(watermark)}`,
+  ]
+}
+
+/** A frozen slice, and how far its source has gone from it. */
+function describeDrift({ frozen, counts, drift, slice }: RunResult, colors: Colors): string[] {
+  if (!frozen) return []
+  const name = slice === WHOLE ? 'the table' : `slice ${escapeForTerminal(slice)}`
+  const gone = counts.missing > 0 ? `, ${groupDigits(counts.missing)} not in the source any more` : ''
+  if (counts.frozen + counts.missing === 0) return [colors.dim(`${name} is frozen and as its source is`)]
+  return [
+    colors.yellow(
+      `${name} is frozen and its source has drifted: ${groupDigits(counts.frozen)} differ${gone}`,
+    ),
+    ...drift.map((sample) => `  ${escapeForTerminal(describeSample(sample))}`),
+  ]
+}
+
+/** `order_ref=A-1  status open → paid`: a row of a frozen slice and what its source has now. */
+export function describeSample({ key, changes }: RunResult['drift'][number]): string {
+  const row = Object.entries(key).map(([name, value]) => `${name}=${showValue(value)}`)
+  const differing = changes.map(({ column, from, to }) => `${column} ${showValue(from)} → ${showValue(to)}`)
+  return [row.join(' '), differing.join(', ')].filter((part) => part !== '').join('  ')
+}
+
 /** The words for rows that differ from the table and were not written all the same; nobody has to know them by heart. */
-function explainNotWritten(counts: RunCounts): string[] {
+function explainNotWritten({ counts, frozen }: RunResult): string[] {
+  if (frozen) return []
   return [
     ...(counts.stale > 0 ? ['stale: older than the row in the table, not written'] : []),
     ...(counts.frozen > 0 ? ['frozen: different from the row in the table, which is never changed'] : []),
@@ -64,10 +106,13 @@ function explainNotWritten(counts: RunCounts): string[] {
 }
 
 /** `1 inserted, 2 updated, 997 unchanged, 1 duplicate dropped`: what a strategy can do always, the rest when it is there. */
-function describeCounts(counts: RunCounts, strategy: WriteStrategy['strategy']): string {
+export function describeCounts(counts: RunCounts, strategy: WriteStrategy['strategy']): string {
   const parts = [`${groupDigits(counts.inserted)} inserted`]
   if (strategy !== 'insert-once' || counts.updated > 0) parts.push(`${groupDigits(counts.updated)} updated`)
-  if (strategy === 'replace-table' || counts.deleted > 0) parts.push(`${groupDigits(counts.deleted)} deleted`)
+  if (strategy === 'replace-table' || strategy === 'replace-partition' || counts.deleted > 0)
+    parts.push(`${groupDigits(counts.deleted)} deleted`)
+  if (counts.marked > 0) parts.push(`${groupDigits(counts.marked)} marked as gone`)
+  if (counts.restored > 0) parts.push(`${groupDigits(counts.restored)} of the updated restored`)
   parts.push(`${groupDigits(counts.unchanged)} unchanged`)
   if (counts.frozen > 0) parts.push(`${groupDigits(counts.frozen)} frozen`)
   if (counts.stale > 0) parts.push(`${groupDigits(counts.stale)} stale`)

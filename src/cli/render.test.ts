@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { NO_COUNTS, type RunLogEntry } from '../model/run.ts'
+import { hasChanges } from '../pipeline/changes.ts'
 import type { Plan, RunResult } from '../pipeline/types.ts'
-import { hasChanges, renderPlan } from './render-plan.ts'
+import { renderPlan } from './render-plan.ts'
 import { renderRun } from './render-run.ts'
 import { renderRunDetails, renderRunLog, shortIds } from './render-run-log.ts'
 import { colorsFor } from './text.ts'
@@ -18,6 +19,11 @@ const RESULT: RunResult = {
   strategy: 'upsert',
   truth: 'source',
   verdict: 'changed',
+  slice: 'all',
+  window: null,
+  watermark: null,
+  frozen: false,
+  drift: [],
   counts: {
     ...NO_COUNTS,
     read: 1001,
@@ -40,6 +46,7 @@ const RESULT: RunResult = {
 const PLAN: Plan = {
   ...RESULT,
   format: 'stet-plan-1',
+  rows: null,
   creates: false,
   samples: [],
   statements: [],
@@ -212,6 +219,10 @@ const ENTRY: RunLogEntry = {
   slice: 'all',
   strategy: 'upsert',
   truth: 'source',
+  logicalTime: null,
+  code: null,
+  rerunOf: null,
+  window: null,
   holder: 'host:123',
   stetVersion: '0.1.0',
   status: 'succeeded',

@@ -29,5 +29,6 @@ export function runOptionsOf(options: RunningOptions, context: CliContext, repor
     onNotice: reporter.notice,
     memoryLimit: options.memoryLimit,
     lockTimeoutMs: options.lockTimeout,
+    now: () => context.clock.date(),
   }
 }

@@ -1,9 +1,10 @@
-import type { DefinedPipeline, Plan, RunOptions, RunResult } from '../pipeline/types.ts'
+import type { Plan, RunResult } from '../pipeline/types.ts'
 import type { PipelineFailure } from './documents.ts'
 import { exitStatusOf, type Failure, worstStatus } from './failure.ts'
+import type { Job } from './jobs.ts'
 import type { Reporter } from './reporter.ts'
 
-/** What became of several pipelines. */
+/** What became of several runs. */
 export interface Worked<T> {
   readonly done: readonly T[]
   readonly failures: readonly PipelineFailure[]
@@ -12,49 +13,57 @@ export interface Worked<T> {
   readonly status: number
 }
 
-/** Runs pipelines one after another. One that fails does not keep the next from running; an interruption does. */
-export async function runPipelines(
-  pipelines: readonly DefinedPipeline[],
-  optionsOf: (pipeline: DefinedPipeline) => RunOptions,
+/**
+ * Runs one after another. One that fails does not keep the next from running; an interruption does. What `tell` throws is
+ * a failure of a run that is done all the same.
+ */
+export async function runJobs(
+  jobs: readonly Job[],
   reporter: Reporter,
   tell: (result: RunResult) => void,
 ): Promise<Worked<RunResult>> {
   const { run } = await import('../pipeline/run.ts')
-  return workThrough(pipelines, (pipeline) => run(pipeline, optionsOf(pipeline)), reporter, tell)
+  return workThrough(jobs, ({ pipeline, options }) => run(pipeline, options), reporter, tell)
 }
 
-/** Plans pipelines one after another. */
-export async function planPipelines(
-  pipelines: readonly DefinedPipeline[],
-  options: RunOptions,
+/** Plans one after another. */
+export async function planJobs(
+  jobs: readonly Job[],
   reporter: Reporter,
   tell: (plan: Plan) => void,
 ): Promise<Worked<Plan>> {
   const { plan } = await import('../pipeline/plan.ts')
-  return workThrough(pipelines, (pipeline) => plan(pipeline, options), reporter, tell)
+  return workThrough(jobs, ({ pipeline, options }) => plan(pipeline, options), reporter, tell)
 }
 
 async function workThrough<T>(
-  pipelines: readonly DefinedPipeline[],
-  work: (pipeline: DefinedPipeline) => Promise<T>,
+  jobs: readonly Job[],
+  work: (job: Job) => Promise<T>,
   reporter: Reporter,
   tell: (outcome: T) => void,
 ): Promise<Worked<T>> {
   const done: T[] = []
   const failures: PipelineFailure[] = []
-  for (const pipeline of pipelines) {
+  for (const job of jobs) {
     try {
-      const outcome = await work(pipeline)
+      const outcome = await work(job)
       done.push(outcome)
       tell(outcome)
     } catch (thrown) {
-      const error = reporter.failure(thrown, pipelines.length > 1 ? pipeline.name : undefined)
-      failures.push({ pipeline: pipeline.name, error })
+      const error = reporter.failure(thrown, job.label)
+      failures.push({ pipeline: job.pipeline.name, slice: job.options.slice ?? null, error })
       if (error.code === 'STET_INTERRUPTED') break
     }
   }
   reporter.endProgress()
-  const status = worstStatus(failures.map((failure) => exitStatusOf(failure.error)))
-  const gravest = failures.find((failure) => exitStatusOf(failure.error) === status)
-  return { done, failures, error: gravest?.error ?? null, status }
+  return { done, failures, ...gravestOf(failures.map((failure) => failure.error)) }
+}
+
+/** The error that decides the exit status of several runs, and that status. */
+export function gravestOf(errors: readonly Failure[]): {
+  readonly error: Failure | null
+  readonly status: number
+} {
+  const status = worstStatus(errors.map(exitStatusOf))
+  return { error: errors.find((error) => exitStatusOf(error) === status) ?? null, status }
 }

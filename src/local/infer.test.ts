@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { textTable } from '../../test/support/local-texts.ts'
+import { columnOf, evaluate, textTable } from '../../test/support/local-texts.ts'
 import { formatColumnType } from '../model/column-type.ts'
-import { columnOf, evaluate } from '../../test/support/local-texts.ts'
 import { type LocalEngine, openLocalEngine } from './engine.ts'
 import { inferTypes } from './infer.ts'
 import { readSql } from './typing.ts'

@@ -17,7 +17,7 @@ const CONTRACT: Contract = {
       asText: false,
     },
   ],
-  keep: { updatedAt: null, contentHash: null },
+  keep: { updatedAt: null, contentHash: null, gone: null },
 }
 const RULES = { nullKeys: 'reject', normalizeKey: undefined } as const
 

@@ -9,6 +9,8 @@ import { localTypeOf, readSql, reasonSql, wideSql } from './typing.ts'
 export interface LandingRules {
   readonly nullKeys: 'reject' | 'match'
   readonly normalizeKey: 'nfc' | undefined
+  /** How many rejects to keep whole, for a quarantine. Default: the first hundred, cut, for people. */
+  readonly keepRejects?: number | undefined
 }
 
 /** Rows of a source, typed and checked, in the local engine. */
@@ -41,6 +43,7 @@ export async function land(
 ): Promise<Landed> {
   const table = local.newName('landed')
   const columns = contract.columns
+  const shown = rules.keepRejects ?? REJECTS_SHOWN
   const typed = columns.map((column) => `${column.id} ${localTypeOf(column)}`)
   await local.run(`create table ${table} (${typed.join(', ')}, part integer, raw varchar[])`)
   for (const [index, part] of parts.entries()) {
@@ -63,7 +66,7 @@ export async function land(
       table,
       read: readByUs + refused.length,
       rejected: refused.length,
-      rejects: refused.slice(0, REJECTS_SHOWN),
+      rejects: refused.slice(0, shown),
       unheld: [],
     }
   }
@@ -75,7 +78,7 @@ export async function land(
     )
     for (const { part: index } of partsWithFaults) {
       const part = parts[Number(index)]
-      if (part === undefined || found.length >= REJECTS_SHOWN) break
+      if (part === undefined || found.length >= shown) break
       found.push(...(await explain(local, part, columns, rules)))
     }
   }
@@ -84,7 +87,7 @@ export async function land(
     table,
     read: readByUs + refused.length,
     rejected: faulty + refused.length,
-    rejects: inOrder([...refused, ...found]).slice(0, REJECTS_SHOWN),
+    rejects: inOrder([...refused, ...found]).slice(0, shown),
     unheld,
   }
 }
@@ -166,7 +169,7 @@ function textOf(column: ContractColumn, rules: LandingRules): string {
 
 /** Whether a NULL in this column refuses the row. */
 function isRequired(column: ContractColumn, rules: LandingRules): boolean {
-  return (column.key && rules.nullKeys === 'reject') || column.newest || column.required === true
+  return (column.key && rules.nullKeys === 'reject') || column.newest || (column.required ?? false) !== false
 }
 
 /** One scan: each column's value, and the whole row as text where any of them is at fault. */
@@ -192,6 +195,7 @@ function landingSql(
 
 function reasonForNull(column: ContractColumn): string {
   if (column.key) return 'is NULL, and the key may not be'
+  if (column.required === 'cursor') return 'is NULL, and the run reads by it'
   return column.newest
     ? 'is NULL, and decides which row is newest'
     : 'is NULL, and the table does not take NULL there'
@@ -227,6 +231,8 @@ async function explain(
       : reasonSql(column, text)
     return `{'place': ${position}, 'value': left(s.${column.id}, ${VALUE_SHOWN_CHARACTERS}), 'reason': ${reason}}`
   })
+  // A row may have several faults, and a quarantine needs every row.
+  const limit = rules.keepRejects === undefined ? REJECTS_SHOWN : rules.keepRejects * columns.length
   // Row numbers mean something only in the file's own order, which the landing gives up for speed.
   await local.run('set preserve_insertion_order = true')
   const faults = await local.rows(`
@@ -235,7 +241,7 @@ async function explain(
               from (select row_number() over () as n, * from (${selectSurely(part, columns)})) as s)
      where fault.reason is not null
      order by n, place
-     limit ${REJECTS_SHOWN}`)
+     limit ${limit}`)
   await local.run('set preserve_insertion_order = false')
   const numbers = [...new Set(faults.map((fault) => Number(fault.n)))]
   const places = await part.locate(numbers)
@@ -248,7 +254,7 @@ async function explain(
       column: columns[Number(fault.place)]?.name ?? null,
       value: fault.value === null ? null : String(fault.value),
       reason: String(fault.reason),
-      raw: place?.raw.slice(0, VALUE_SHOWN_CHARACTERS * 5),
+      raw: rules.keepRejects === undefined ? place?.raw.slice(0, VALUE_SHOWN_CHARACTERS * 5) : place?.raw,
     }
   })
 }

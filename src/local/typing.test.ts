@@ -6,6 +6,8 @@ import { formatColumnType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import { type LocalEngine, openLocalEngine } from './engine.ts'
 import { callSql } from './functions.ts'
+import { widenedReal } from './typing/float.ts'
+import { readText } from './typing/reading.ts'
 import {
   identitySql,
   isOrderable,
@@ -18,8 +20,6 @@ import {
   textSql,
   wideSql,
 } from './typing.ts'
-import { widenedReal } from './typing/float.ts'
-import { readText } from './typing/reading.ts'
 
 let local: LocalEngine
 beforeAll(async () => {

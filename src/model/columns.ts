@@ -45,8 +45,8 @@ export interface ContractColumn {
   readonly newest: boolean
   /** Written with a row that changes, but no reason to change it. */
   readonly ignored: boolean
-  /** Whether the target's column refuses NULL, so that a NULL is a reject. */
-  readonly required?: boolean | undefined
+  /** Whether a NULL is a reject: the target's column refuses it, or the run reads by this column (`cursor`). */
+  readonly required?: boolean | 'cursor' | undefined
   /**
    * Compared, and held locally, as the target's own text: types outside the proved list, and columns that hold
    * a value which the local engine cannot represent (a date before year 1, a numeric NaN).
@@ -60,6 +60,8 @@ export interface KeptColumns {
   readonly updatedAt: string | null
   /** `docs/content-hash.md`, for consumers. */
   readonly contentHash: string | null
+  /** When the row was found to be gone at the source; NULL in live rows. */
+  readonly gone: string | null
 }
 
 /** The columns of a run, in order, agreed on before anything is landed. */

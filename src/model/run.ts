@@ -1,8 +1,12 @@
-import type { SourceFile, Reject } from './source.ts'
+import type { Watermark } from './slice.ts'
+import type { Reject, SourceFile } from './source.ts'
 import type { WriteStrategy } from './write.ts'
 
-/** Which side wins when a source has changed since the last run (G12). Only `source` so far. */
-export type Truth = 'source'
+/**
+ * Which side wins when a source has changed since the last run (G12): with `source` the target follows it, with `snapshot`
+ * what the first finished run of a slice wrote is frozen.
+ */
+export type Truth = 'source' | 'snapshot'
 
 /**
  * What became of the rows (G6):
@@ -10,6 +14,8 @@ export type Truth = 'source'
  */
 export interface RunCounts {
   readonly read: number
+  /** Outside the window of the cursor that the run reads. */
+  readonly outside: number
   /** Dropped by the transform. */
   readonly filtered: number
   /** Made by the transform beyond one for each row read. */
@@ -23,6 +29,12 @@ export interface RunCounts {
   readonly stale: number
   readonly frozen: number
   readonly deleted: number
+  /** Marked as gone at the source. */
+  readonly marked: number
+  /** Of the updated rows, those that had been marked as gone and came back. */
+  readonly restored: number
+  /** Rows of a frozen slice that the load no longer has; they stay. */
+  readonly missing: number
 }
 
 /** `running` in the record means: started, and nothing heard of its end yet. */
@@ -42,6 +54,12 @@ export interface RunStart {
   readonly slice: string
   readonly strategy: WriteStrategy['strategy']
   readonly truth: Truth
+  /** The logical time that the run was given (ISO 8601), or null. Never the clock. */
+  readonly logicalTime: string | null
+  /** sha256 of the pipeline's definition as data, and of its file where it came from one; null where neither is known. */
+  readonly code: string | null
+  /** The run that this one repeats (`stet rerun`), or null. */
+  readonly rerunOf: string | null
   /** `host:pid`, so that a message can name who holds a lease. */
   readonly holder: string
   readonly stetVersion: string
@@ -52,6 +70,8 @@ export interface RunRecord {
   readonly attemptId: string
   readonly status: Exclude<RunStatus, 'running'>
   readonly counts: RunCounts
+  /** What was read of the source by its cursor; null where no cursor is used or nothing has been read yet. */
+  readonly window: { readonly from: string | null; readonly to: string | null } | null
   readonly files: readonly SourceFile[]
   readonly rejects: readonly Reject[]
   readonly error: { readonly code: string; readonly message: string } | null
@@ -66,6 +86,7 @@ export interface RunLogEntry extends RunStart {
   readonly finishedAt: string | null
   readonly durationMs: number | null
   readonly counts: RunCounts | null
+  readonly window: { readonly from: string | null; readonly to: string | null } | null
   readonly files: readonly SourceFile[]
   readonly rejects: readonly Reject[]
   readonly error: { readonly code: string; readonly message: string } | null
@@ -73,8 +94,23 @@ export interface RunLogEntry extends RunStart {
 
 interface RunLogFilter {
   readonly pipeline?: string | undefined
+  readonly table?: string | undefined
   /** The newest so many. */
   readonly last?: number | undefined
+}
+
+/** Something that a person did to the record (`stet thaw`, `stet watermark set`). */
+export interface RecordEvent {
+  /** By the target's clock, ISO 8601 in UTC with microseconds. */
+  readonly at: string
+  readonly kind: 'thaw' | 'watermark'
+  readonly pipeline: string | null
+  readonly table: string
+  readonly slice: string | null
+  /** What was done, for people. */
+  readonly detail: string
+  /** `user@host`, as told by the caller. */
+  readonly by: string
 }
 
 /** The record of runs, read only. */
@@ -83,10 +119,14 @@ export interface RunLog extends AsyncDisposable {
   list(filter: RunLogFilter): Promise<readonly RunLogEntry[]>
   /** By run id, attempt id or the beginning of one that only one run has. Newest attempt first. */
   find(id: string): Promise<readonly RunLogEntry[]>
+  watermarks(): Promise<readonly Watermark[]>
+  /** Newest first. */
+  events(): Promise<readonly RecordEvent[]>
 }
 
 export const NO_COUNTS: RunCounts = {
   read: 0,
+  outside: 0,
   filtered: 0,
   added: 0,
   afterTransform: 0,
@@ -98,12 +138,15 @@ export const NO_COUNTS: RunCounts = {
   stale: 0,
   frozen: 0,
   deleted: 0,
+  marked: 0,
+  restored: 0,
+  missing: 0,
 }
 
 /** The verdict of a finished run: an empty source and an unchanged one are different things. */
 export function verdictOf(status: RunStatus, counts: RunCounts | null): RunVerdict {
   if (status !== 'succeeded') return status
   if (counts === null) return 'unchanged'
-  if (counts.inserted + counts.updated + counts.deleted > 0) return 'changed'
+  if (counts.inserted + counts.updated + counts.deleted + counts.marked > 0) return 'changed'
   return counts.read === 0 ? 'nothing read' : 'unchanged'
 }

@@ -1,6 +1,7 @@
-import type { LocalConnection } from './local.ts'
 import type { Columns, ColumnType } from './columns.ts'
+import type { LocalConnection } from './local.ts'
 import type { ProgressListener } from './progress.ts'
+import type { CursorWindow, Slice } from './slice.ts'
 
 /**
  * Where rows come from. A source gives out text: every value as its exact characters, which the landing turns
@@ -12,7 +13,14 @@ export interface Source<C extends Columns = Columns> {
   readonly columns?: C | undefined
   /** One line for people and the run log; never holds a secret. */
   readonly description: string
+  /** All that decides which rows come, such as a query's text, where {@link description} does not say it; never a secret. */
+  readonly identity?: string | undefined
   open(context: SourceContext): Promise<OpenSource>
+  /**
+   * What time it is at the source, as ISO 8601 in UTC with microseconds; asked before a run reads by a cursor, so that
+   * nothing later than this moves the watermark (G4). A source without a clock goes by the caller's.
+   */
+  clock?(context: { readonly signal: AbortSignal }): Promise<string>
 }
 
 export interface SourceContext {
@@ -26,6 +34,22 @@ export interface SourceContext {
    * Default: everything is known once it is open.
    */
   readonly mayLookLater?: boolean | undefined
+  /** The slice that the run names: `{slice}` in a file's name, bounds in a query. */
+  readonly slice?: Slice | undefined
+  /** What the run reads by its cursor. A source may leave out what is outside; the pipeline looks again. */
+  readonly cursor?: CursorRequest | undefined
+  /** Whether rejected records are wanted whole, for a quarantine. Default false: cut, and only the first of them. */
+  readonly keepRejects?: boolean | undefined
+}
+
+/** The part of a source that a run reads, for sources that can leave the rest where it is. */
+interface CursorRequest {
+  readonly column: string
+  /**
+   * The window, with ends in the form of the column's type at the source; null when the table holds the column in another
+   * type, whose texts would mean something else: then everything is to be read.
+   */
+  window(type: ColumnType): Promise<CursorWindow | null>
 }
 
 /** A field that a source offers. */

@@ -1,6 +1,8 @@
 import type { ColumnType, Contract, ContractColumn, KeptColumns } from './columns.ts'
 import type { LocalConnection } from './local.ts'
 import type { RunLog, RunRecord, RunStart } from './run.ts'
+import type { Slice, Watermark } from './slice.ts'
+import type { Reject } from './source.ts'
 import type { WriteStrategy } from './write.ts'
 
 /** What a target can do, as plain data. */
@@ -15,6 +17,8 @@ interface TargetCapabilities {
    * rest of the load, and where readers have the rows themselves at hand.
    */
   readonly contentHashByDefault: boolean
+  /** Whether one run at a time has the target; further ones would only wait for it. Default false. */
+  readonly oneRunAtATime?: boolean | undefined
 }
 
 /** A place where tables live. */
@@ -27,6 +31,8 @@ export interface Target {
   open(options: OpenTargetOptions): Promise<TargetSession>
   /** The record of runs, for reading only. */
   openRunLog(options: { readonly signal: AbortSignal }): Promise<RunLog>
+  /** The record, to be changed by a person's hand. */
+  openRecord(options: { readonly signal: AbortSignal }): Promise<RecordEditor>
 }
 
 export interface OpenTargetOptions {
@@ -77,12 +83,15 @@ export type Scope =
   | { readonly kind: 'table' }
   /** Rows whose key is in this local table, whose columns have the contract's ids. */
   | { readonly kind: 'keys'; readonly keys: string; readonly count: number }
+  /** Rows that belong to the slice. */
+  | { readonly kind: 'slice'; readonly slice: Slice }
 
 /** The target's rows in scope, in the local engine. */
 export interface RowsInScope {
   /**
    * Local table with the contract's ids as columns, each in its local type, and `row_id` VARCHAR (the target's
-   * own name of a row within this transaction) where the strategy has no key.
+   * own name of a row within this transaction) where the strategy has no key. Where the contract keeps `gone`, also
+   * `is_gone` BOOLEAN.
    */
   readonly table: string
   readonly rows: number
@@ -96,13 +105,27 @@ export interface RowsInScope {
 /** What has to happen to the target, as the comparison found it. */
 export interface Difference {
   /**
-   * Local table: `op` VARCHAR (`insert`, `update`, `delete`), the contract's ids, `content_hash` VARCHAR (null
-   * unless kept), `row_id` VARCHAR (only for deletes without a key). A delete carries the row as it was pulled.
+   * Local table: `op` VARCHAR (`insert`, `update`, `delete`, `mark`), the contract's ids, `content_hash` VARCHAR (null
+   * unless kept), `row_id` VARCHAR (only for deletes and marks without a key). A delete and a mark carry the row as it was
+   * pulled. An update also takes the mark off a row that was gone.
    */
   readonly table: string
   readonly inserts: number
   readonly updates: number
   readonly deletes: number
+  readonly marks: number
+}
+
+/** What a run knows of what it loads, beside the difference. */
+export interface SliceLoad {
+  /** Null where the run owns the whole table. */
+  readonly slice: Slice | null
+  /** Whether existing keys may not change (G12): the difference then holds inserts only. */
+  readonly frozen: boolean
+  /** Local table with the contract's ids: all rows of the load. */
+  readonly rows: string
+  /** Live rows in scope in the target before. */
+  readonly live: number
 }
 
 /** What became of the difference, counted by the target itself, each by its own query (G6). */
@@ -116,11 +139,46 @@ export interface Applied {
   /** The key has appeared meanwhile and the strategy never changes an existing row. */
   readonly frozen: number
   readonly deleted: number
+  readonly marked: number
+  /** Of the updated rows, those that had been marked as gone. */
+  readonly restored: number
+}
+
+/** What earlier runs have left on the record for this one. */
+export interface History {
+  readonly watermark: Watermark | null
+  /** Whether a run with `truth: 'snapshot'` has finished this slice, and nobody has thawed it since (G12). */
+  readonly frozen: boolean
+}
+
+/** What goes into the record in the commit of the rows, beside the run itself. */
+export interface CommitExtras {
+  /**
+   * The watermark to move to, or null to leave it. `readAt` is {@link Watermark.setAt} of the one that the run has read:
+   * when another has been set meanwhile, the commit is refused with `STET_SERIALIZATION`.
+   */
+  readonly watermark: (Omit<Watermark, 'setAt' | 'table'> & { readonly readAt: string | null }) | null
+  /** Rejected rows to keep whole (`onReject: 'quarantine'`). */
+  readonly quarantine: readonly Reject[]
+}
+
+/** Changes the record by hand. Each change leaves a {@link RecordEvent}. */
+export interface RecordEditor extends AsyncDisposable {
+  watermark(pipeline: string, table: string): Promise<Watermark | null>
+  /** Sets, or with a null value forgets. */
+  setWatermark(
+    watermark: Pick<Watermark, 'pipeline' | 'table' | 'cursor' | 'definition'> & {
+      readonly value: string | null
+    },
+    by: string,
+  ): Promise<void>
+  /** @returns false when the slice was not frozen. */
+  thaw(table: string, slice: string, by: string): Promise<boolean>
 }
 
 /**
  * One attempt's dealings with a target, in this order:
- * `acquire` → `describe` → `prepare` → (landing) → `begin` → `rowsInScope` → `apply` → `commit`;
+ * `acquire` → `history` → `describe` → `prepare` → (landing) → `begin` → `rowsInScope` → `apply` → `commit`;
  * `fail` at any point after `acquire` and before `commit`. In `plan` mode `acquire`, `apply`, `commit` and `fail` are never called.
  * The lease comes first, so that what is described cannot be changed by another run of Stet, and every failure is logged.
  */
@@ -130,6 +188,8 @@ export interface TargetSession extends AsyncDisposable {
    * stale one, whose attempt is then marked as interrupted) and writes the run's first line, in commits of its own.
    */
   acquire(start: RunStart): Promise<void>
+  /** What is on the record for the pipeline and the slice. Empty where there is no record yet. */
+  history(pipeline: string, slice: string): Promise<History>
   /** The table, or null when there is none yet. */
   describe(): Promise<TargetTable | null>
   /**
@@ -150,14 +210,14 @@ export interface TargetSession extends AsyncDisposable {
   /** In the snapshot that `apply` builds on. */
   rowsInScope(contract: Contract, scope: Scope): Promise<RowsInScope>
   /** Writes the difference, guarded against other writers, and classifies what it did not write. */
-  apply(contract: Contract, difference: Difference): Promise<Applied>
+  apply(contract: Contract, difference: Difference, load?: SliceLoad): Promise<Applied>
   /** The statements that `apply` would send, for people (`plan --sql`). */
   statements(): readonly string[]
   /**
    * Commits rows and record in one. When the answer is lost it finds out; throws `STET_OUTCOME_UNKNOWN` only when
    * nobody can be asked. Gives the lease back.
    */
-  commit(record: RunRecord): Promise<void>
+  commit(record: RunRecord, extras?: CommitExtras): Promise<void>
   /** Undoes the transaction, writes the failed run's line by a commit of its own, gives the lease back. */
   fail(record: RunRecord): Promise<void>
 }

@@ -1,12 +1,12 @@
 import { StetError } from '../errors.ts'
 import { inferTypes } from '../local/infer.ts'
+import { isOrderable } from '../local/typing.ts'
 import { formatColumnType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, Contract, ContractColumn, KeptColumns, TypeOrigin } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { OpenSource } from '../model/source.ts'
 import type { Target, TargetTable } from '../model/target.ts'
-import type { KeepColumns } from '../model/write.ts'
-import { isOrderable } from '../local/typing.ts'
+import type { KeepColumns, WriteStrategy } from '../model/write.ts'
 import type { DefinedPipeline } from './types.ts'
 
 /** A column before its role is known: name, type and where the type comes from. */
@@ -17,7 +17,7 @@ export interface TypedName {
 }
 
 /** What Stet calls its own columns on a table that it creates, unless told otherwise. */
-const DEFAULT_KEEP = { updatedAt: 'updated_at', contentHash: 'content_hash' } as const
+const DEFAULT_KEEP = { updatedAt: 'updated_at', contentHash: 'content_hash', gone: 'deleted_at' } as const
 
 /**
  * The types of the columns that a source gives: the target's where it has the column, else the declared ones, else what
@@ -68,11 +68,14 @@ function wantedNames(
   const needed = [
     ...(pipeline.write.key ?? []),
     ...(pipeline.write.newest === undefined ? [] : [pipeline.write.newest]),
+    ...(pipeline.write.strategy === 'replace-partition' ? [pipeline.write.by] : []),
   ]
   const added = Object.keys(pipeline.transform?.adds ?? {})
   const declared = Object.keys(pipeline.source.columns ?? {})
-  const missing = [...new Set([...declared, ...needed])].filter(
-    (name) => !offered.includes(name) && !added.includes(name),
+  const cursor = pipeline.incremental === undefined ? [] : [pipeline.incremental.cursor]
+  const missing = [...new Set([...declared, ...needed, ...cursor])].filter(
+    // Whatever a transform adds, the cursor is a column of the source.
+    (name) => !offered.includes(name) && (!added.includes(name) || cursor.includes(name)),
   )
   if (missing.length > 0) {
     throw new StetError(
@@ -168,7 +171,7 @@ export function contractOf(
   if (unknown.length > 0) {
     throw new StetError('STET_COLUMNS', `ignore names ${unknown.join(', ')}, which the load does not have`)
   }
-  return { columns, keep: keptColumns(names, keep, target.capabilities, table, notice) }
+  return { columns, keep: keptColumns(names, write, keep, target.capabilities, table, notice) }
 }
 
 /** Types that only the target itself can bring into one form. */
@@ -178,20 +181,28 @@ function comparesAsText(type: ColumnType): boolean {
 
 function keptColumns(
   names: readonly TypedName[],
+  write: WriteStrategy,
   keep: KeepColumns | undefined,
   { contentHashByDefault }: Target['capabilities'],
   table: TargetTable | null,
   notice: (message: string) => void,
 ): KeptColumns {
   const byDefault = { ...DEFAULT_KEEP, ...(contentHashByDefault ? {} : { contentHash: undefined }) }
-  const settle = (role: 'updatedAt' | 'contentHash'): string | null => {
+  const marks = 'missing' in write && write.missing === 'mark'
+  const settle = (role: keyof KeptColumns): string | null => {
     const asked = keep?.[role]
     if (asked === false) return null
     const marked = table?.columns.find((column) => column.kept === role)?.name
-    const name = asked ?? (table === null ? byDefault[role] : marked)
+    const isMade = table === null && (role !== 'gone' || marks)
+    const name = asked ?? (isMade ? byDefault[role] : marked)
+    if (name === undefined && role === 'gone' && marks) {
+      throw new StetError('STET_CONFIG', `missing: 'mark' needs a column of ${table?.name} to mark rows in`, {
+        hint: `Run: alter table ${table?.name} add column ${DEFAULT_KEEP.gone} timestamptz, and write keep: { gone: '${DEFAULT_KEEP.gone}' }`,
+      })
+    }
     if (name === undefined) return null
     const clash = names.some((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
-    if (clash && asked !== undefined) {
+    if (clash && (asked !== undefined || (role === 'gone' && marks))) {
       throw new StetError('STET_CONFIG', `keep.${role} is "${name}", which is also a column of the load`)
     }
     if (clash) {
@@ -202,10 +213,10 @@ function keptColumns(
     }
     if (table !== null && !table.columns.some((column) => column.name === name)) {
       throw new StetError('STET_COLUMNS', `${table.name} has no column "${name}" for keep.${role}`, {
-        hint: `Run: alter table ${table.name} add column ${name} ${role === 'updatedAt' ? 'timestamptz' : 'text'}`,
+        hint: `Run: alter table ${table.name} add column ${name} ${role === 'contentHash' ? 'text' : 'timestamptz'}`,
       })
     }
     return name
   }
-  return { updatedAt: settle('updatedAt'), contentHash: settle('contentHash') }
+  return { updatedAt: settle('updatedAt'), contentHash: settle('contentHash'), gone: settle('gone') }
 }

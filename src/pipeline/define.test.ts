@@ -8,13 +8,14 @@ const target: Target = {
   kind: 'nowhere',
   description: 'nowhere',
   capabilities: {
-    strategies: ['upsert', 'insert-once', 'replace-table'],
+    strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
     transactional: true,
     identifierBytesMax: 63,
     contentHashByDefault: true,
   },
   open: () => Promise.reject(new Error('a definition opens nothing')),
   openRunLog: () => Promise.reject(new Error('a definition opens nothing')),
+  openRecord: () => Promise.reject(new Error('a definition opens nothing')),
 }
 
 function source<const C extends Columns>(columns: C): Source<C> {

@@ -1,6 +1,7 @@
 import { StetError } from '../errors.ts'
 import { parseColumnType } from '../model/column-type.ts'
 import type { Columns } from '../model/columns.ts'
+import { checkSlicing, microsecondsOf } from './slices.ts'
 import type { DefinedPipeline, Pipeline } from './types.ts'
 
 // A symbol of the registry, so that a pipeline made by another copy of this module is still recognised.
@@ -39,10 +40,40 @@ export function isPipeline(value: unknown): value is DefinedPipeline {
 
 /** Options by place. A file that was never type-checked may hold others, and an option that is not read protects nobody. */
 const KNOWN = {
-  pipeline: ['name', 'source', 'target', 'table', 'write', 'keep', 'transform', 'maxRejects'],
-  write: ['strategy', 'key', 'newest', 'ignore', 'nullKeys', 'normalizeKey', 'allowEmpty'],
-  keep: ['updatedAt', 'contentHash'],
+  pipeline: [
+    'name',
+    'source',
+    'target',
+    'table',
+    'write',
+    'keep',
+    'transform',
+    'maxRejects',
+    'onReject',
+    'incremental',
+    'truth',
+    'protect',
+  ],
+  keep: ['updatedAt', 'contentHash', 'gone'],
   transform: ['sql', 'row', 'adds', 'drops'],
+  incremental: ['cursor', 'grace', 'start', 'settle', 'nulls', 'size', 'zone'],
+} as const
+
+const OF_EVERY_WRITE = ['strategy', 'key', 'newest', 'ignore', 'nullKeys', 'normalizeKey'] as const
+const KNOWN_OF_WRITE = {
+  upsert: [...OF_EVERY_WRITE, 'missing', 'allowEmpty', 'allowDeletes'],
+  'insert-once': OF_EVERY_WRITE,
+  'replace-table': [...OF_EVERY_WRITE, 'allowEmpty', 'allowDeletes'],
+  'replace-partition': [
+    ...OF_EVERY_WRITE,
+    'by',
+    'size',
+    'zone',
+    'missing',
+    'apply',
+    'allowEmpty',
+    'allowDeletes',
+  ],
 } as const
 
 function refuseContradictions(pipeline: DefinedPipeline): void {
@@ -54,9 +85,10 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
   }
   for (const [place, value, known] of [
     ['', pipeline, KNOWN.pipeline],
-    ['write.', write, KNOWN.write],
+    ['write.', write, KNOWN_OF_WRITE[write.strategy] ?? OF_EVERY_WRITE],
     ['keep.', pipeline.keep, KNOWN.keep],
     ['transform.', transform, KNOWN.transform],
+    ['incremental.', pipeline.incremental, KNOWN.incremental],
   ] as const) {
     const unknown = Object.keys(value ?? {}).find((option) => !(known as readonly string[]).includes(option))
     if (unknown !== undefined) {
@@ -88,7 +120,7 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
     )
   }
   const key = write.key ?? []
-  if (key.length === 0 && write.strategy !== 'replace-table') {
+  if (key.length === 0 && write.strategy !== 'replace-table' && write.strategy !== 'replace-partition') {
     refuse(
       `strategy ${write.strategy} needs a key; without one a rerun would append every row again`,
       "Name the columns that identify a row: key: ['order_ref']",
@@ -108,13 +140,86 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
   ) {
     refuse(`maxRejects is ${pipeline.maxRejects}; it is a whole number of rows, 0 or more`)
   }
+  refuseContradictingSlices(pipeline, refuse)
   for (const type of [...Object.values(source.columns ?? {}), ...Object.values(transform?.adds ?? {})])
     parseColumnType(type)
   if (source.columns === undefined) return
   const known = [...Object.keys(source.columns), ...Object.keys(transform?.adds ?? {})]
-  const used = [...key, ...(write.ignore ?? []), ...(write.newest === undefined ? [] : [write.newest])]
+  const used = [
+    ...key,
+    ...(write.ignore ?? []),
+    ...(write.newest === undefined ? [] : [write.newest]),
+    ...(write.strategy === 'replace-partition' ? [write.by] : []),
+  ]
   for (const column of used) {
     if (!known.includes(column))
       refuse(`write names ${column}, which is no declared column`, `Declared: ${known.join(', ')}`)
   }
+  const cursor = pipeline.incremental?.cursor
+  if (cursor !== undefined && !Object.keys(source.columns).includes(cursor)) {
+    refuse(
+      `the cursor is ${cursor}, which is no declared column of the source`,
+      `Declared: ${Object.keys(source.columns).join(', ')}`,
+    )
+  }
+}
+
+/** What slices, cursors, missing rows and truth rule out together. */
+function refuseContradictingSlices(
+  pipeline: DefinedPipeline,
+  refuse: (message: string, hint?: string) => never,
+): void {
+  const { write, incremental, truth, protect, onReject } = pipeline
+  const key = write.key ?? []
+  const oneOf = (option: string, value: unknown, values: readonly string[]) => {
+    if (value === undefined || (typeof value === 'string' && values.includes(value))) return
+    refuse(`${option} is ${JSON.stringify(value)}`, `It is one of ${values.join(', ')}`)
+  }
+  oneOf('truth', truth, ['source', 'snapshot'])
+  oneOf('onReject', onReject, ['fail', 'quarantine'])
+  if (onReject === 'quarantine' && (pipeline.maxRejects ?? 0) === 0) {
+    refuse("onReject: 'quarantine' needs to know how many rows may go there", 'Write maxRejects: 100')
+  }
+  const missing = 'missing' in write ? write.missing : undefined
+  oneOf('write.missing', missing, ['keep', 'delete', 'mark'])
+  if (missing === 'mark' && key.length === 0) {
+    refuse("missing: 'mark' needs a key: without one a row that comes back cannot be told from a new one")
+  }
+  if (write.strategy === 'replace-partition') {
+    oneOf('write.apply', write.apply, ['diff', 'swap', 'auto'])
+    if (typeof write.by !== 'string' || write.by === '') {
+      refuse('replaces partitions and does not say by which column', "Write by: 'event_date', size: 'day'")
+    }
+    checkSlicing({ by: write.by, size: write.size, zone: write.zone ?? 'UTC' })
+  }
+  if (protect === true && write.strategy === 'replace-table') {
+    refuse(
+      'is protected and would replace its whole table at every run',
+      "Use strategy: 'upsert' or 'replace-partition', or take protect out",
+    )
+  }
+  if (incremental === undefined) return
+  if (write.strategy === 'replace-table' || write.strategy === 'replace-partition') {
+    refuse(
+      `reads by a cursor and would replace ${write.strategy === 'replace-table' ? 'the table' : 'slices'} by what is new in it (G10)`,
+      "Use strategy: 'upsert'",
+    )
+  }
+  if (missing !== undefined && missing !== 'keep') {
+    refuse(
+      `reads by a cursor and would ${missing} all rows that it does not read (G10)`,
+      "Use missing: 'keep', or read the whole source: leave incremental out",
+    )
+  }
+  if (typeof incremental.cursor !== 'string' || incremental.cursor === '') {
+    refuse('incremental names no cursor', "Write incremental: { cursor: 'updated_at' }")
+  }
+  oneOf('incremental.nulls', incremental.nulls, ['reject', 'include'])
+  if (typeof incremental.grace === 'string') microsecondsOf(incremental.grace, 'grace')
+  if (incremental.settle !== undefined) microsecondsOf(incremental.settle, 'settle')
+  checkSlicing({
+    by: incremental.cursor,
+    size: incremental.size ?? 'day',
+    zone: incremental.zone ?? 'UTC',
+  })
 }

@@ -2,7 +2,6 @@ import { StetError } from '../errors.ts'
 import type { RunCounts } from '../model/run.ts'
 import type { Reject } from '../model/source.ts'
 import type { Difference } from '../model/target.ts'
-import type { WriteStrategy } from '../model/write.ts'
 
 /** How many rejects an error shows; the run log has more. */
 const REJECTS_IN_ERROR = 10
@@ -32,32 +31,63 @@ function describeReject(reject: Reject): string {
     .join(' ')
 }
 
-/** Refuses to take rows away on the strength of an empty or partly bad extract (G10). */
+/** Up to so many rows may go without being asked for; above, no more than a share of the live rows (G10). */
+const DELETES_FREE = 100
+const DELETES_SHARE = 0.1
+
+/** What of G10 a run is allowed by name. */
+interface AllowedRemovals {
+  readonly empty: boolean
+  readonly deletes: boolean
+}
+
+/**
+ * Refuses to take rows away, or to mark them as gone, on the strength of an empty, short or partly bad extract (G10).
+ *
+ * @param live Live rows in scope before.
+ */
 export function refuseDangerousDeletes(
-  write: WriteStrategy,
   difference: Difference,
   counts: Pick<RunCounts, 'read' | 'rejected' | 'afterTransform'>,
-  table: string,
+  { live, allowed, table, isKeyless }: DeleteContext,
 ): void {
-  if (difference.deletes === 0) return
-  const rows = `${difference.deletes} ${difference.deletes === 1 ? 'row' : 'rows'} of ${table} would be deleted`
-  if (counts.rejected > 0) {
-    throw new StetError(
-      'STET_DELETE_GUARD',
-      `${counts.rejected} rows were rejected and ${rows} (G10); nothing was written`,
-      {
-        hint: 'A row that could not be read may be one of those that look missing: correct the rejects first',
-        details: { deletes: difference.deletes, rejected: counts.rejected },
-      },
-    )
-  }
-  const allowEmpty = write.strategy === 'replace-table' && write.allowEmpty === true
-  if (counts.afterTransform === 0 && !allowEmpty) {
-    throw new StetError('STET_DELETE_GUARD', `The source is empty and ${rows} (G10); nothing was written`, {
-      hint: 'If the table is really to be emptied, say so: --allow-empty (allowEmpty: true in the pipeline)',
-      details: { deletes: difference.deletes, read: counts.read },
+  const removed = difference.deletes + difference.marks
+  if (removed === 0) return
+  const verb = difference.marks > 0 ? 'marked as gone' : 'deleted'
+  const rows = `${removed} ${removed === 1 ? 'row' : 'rows'} of ${table} would be ${verb}`
+  const refuse = (message: string, hint: string) => {
+    throw new StetError('STET_DELETE_GUARD', `${message} (G10); nothing was written`, {
+      hint,
+      details: { removed, live, rejected: counts.rejected, read: counts.read },
     })
   }
+  if (counts.rejected > 0) {
+    refuse(
+      `${counts.rejected} ${counts.rejected === 1 ? 'row was' : 'rows were'} rejected and ${rows}`,
+      'A row that could not be read may be one of those that look missing: correct the rejects first',
+    )
+  }
+  if (counts.afterTransform === 0) {
+    if (allowed.empty) return
+    refuse(
+      `The source is empty and ${rows}`,
+      'If the rows are really gone, say so: --allow-empty (allowEmpty: true in the pipeline)',
+    )
+  }
+  // Without a key a changed row is one that goes and one that comes.
+  const net = isKeyless ? Math.max(0, removed - difference.inserts) : removed
+  if (allowed.deletes || net <= DELETES_FREE || net <= live * DELETES_SHARE) return
+  refuse(
+    `${rows}, of ${live}: more than a tenth, and more than ${DELETES_FREE}`,
+    'Is the extract whole? If so, say it: --allow-deletes (allowDeletes: true in the pipeline)',
+  )
+}
+
+interface DeleteContext {
+  readonly live: number
+  readonly allowed: AllowedRemovals
+  readonly table: string
+  readonly isKeyless: boolean
 }
 
 /**
@@ -68,13 +98,13 @@ export function refuseDangerousDeletes(
 export function checkEquation(counts: RunCounts): void {
   const { afterTransform, rejected, duplicate, inserted, updated, unchanged, stale, frozen } = counts
   const accounted = rejected + duplicate + inserted + updated + unchanged + stale + frozen
-  const landed = counts.read - counts.filtered + counts.added
+  const landed = counts.read - counts.outside - counts.filtered + counts.added
   if (accounted === afterTransform && landed === afterTransform) return
   throw new StetError(
     'STET_COUNTS',
     `The counts do not add up (G6): ${afterTransform} rows after transform, but ${rejected} rejected + ${duplicate} duplicate + ` +
       `${inserted} inserted + ${updated} updated + ${unchanged} unchanged + ${stale} stale + ${frozen} frozen = ${accounted}; ` +
-      `${counts.read} read - ${counts.filtered} filtered + ${counts.added} added = ${landed}. Nothing was committed`,
+      `${counts.read} read - ${counts.outside} outside - ${counts.filtered} filtered + ${counts.added} added = ${landed}. Nothing was committed`,
     { hint: 'This is a defect of Stet: please report it with the run log entry', details: { counts } },
   )
 }

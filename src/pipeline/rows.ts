@@ -1,28 +1,41 @@
-import { land, type Landed } from '../local/land.ts'
+import { StetError } from '../errors.ts'
+import { type Landed, land } from '../local/land.ts'
 import { keepNewest } from '../local/newest.ts'
 import { parseColumnType } from '../model/column-type.ts'
 import type { Contract } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
-import type { Reject, SourcePart } from '../model/source.ts'
-import type { OpenSource } from '../model/source.ts'
+import type { RunRecord } from '../model/run.ts'
+import type { Slice } from '../model/slice.ts'
+import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
-import { StetError } from '../errors.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
+import { refuseOtherSlices } from './slice-rows.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
 import { applyTransform } from './transform.ts'
 import type { DefinedPipeline } from './types.ts'
+import { type CursorPlan, keepWindow, nextWatermark, resolveWindow, type Seen } from './window.ts'
 
 /** The load, ready to be compared: one row for each key, in the contract's types. */
 export interface ReadyRows {
   readonly contract: Contract
   readonly table: string
   readonly read: number
+  readonly outside: number
   readonly filtered: number
   readonly added: number
   readonly afterTransform: number
   readonly rejected: number
   readonly duplicate: number
   readonly rejects: readonly Reject[]
+  /** What was read by the cursor; null without one. */
+  readonly cursor: ReadByCursor | null
+}
+
+/** What a run has read by its cursor, and how far the watermark may go. */
+interface ReadByCursor extends Seen {
+  readonly window: RunRecord['window']
+  /** Null where it stays. */
+  readonly watermark: string | null
 }
 
 export interface RowsContext {
@@ -35,28 +48,36 @@ export interface RowsContext {
   readonly notice: (message: string) => void
   /** Called once, when the contract is settled and before anything is landed by it. */
   readonly prepare: (contract: Contract) => Promise<void>
+  readonly cursor: CursorPlan | null
+  /** The slice that the load replaces: rows of another refuse the run. */
+  readonly slice: Slice | null
 }
 
-/** Lands, transforms, checks, and keeps the newest row of each key. */
+/** Lands, takes the window of the cursor, transforms, checks, and keeps the newest row of each key. */
 export async function readyRows(context: RowsContext): Promise<ReadyRows> {
   const { pipeline, local, source, table, notice } = context
   const sourceTypes = await typesOfSource(pipeline, source, table, local, notice)
   const contract = (types: readonly TypedName[]) => contractOf(types, pipeline, table, notice)
   if (pipeline.transform === undefined) {
-    const settled = contract(sourceTypes)
+    const settled = withCursor(contract(sourceTypes), context.cursor)
     await context.prepare(settled)
     const landed = await landAll(context, settled, source.parts)
     await source.verify()
     refuseEmptyInference(context, settled, landed.read)
-    return finish(context, landed, {
+    const cursor = await takeWindow(context, landed)
+    const outside = cursor?.outside ?? 0
+    return finish(context, landed, cursor, {
       read: landed.read,
+      outside,
       filtered: 0,
       added: 0,
-      afterTransform: landed.read,
+      afterTransform: landed.read - outside,
     })
   }
-  const raw = await landUntilHeld(context, plainContract(sourceTypes), source.parts, { keysMatter: false })
+  const plain = withCursor(plainContract(sourceTypes), context.cursor)
+  const raw = await landUntilHeld(context, plain, source.parts, { keysMatter: false })
   await source.verify()
+  const cursor = await takeWindow(context, raw)
   const transformed = await applyTransform(local, pipeline.transform, raw.table, raw.contract, context.signal)
   const settled = contract(typesAfter(pipeline, sourceTypes, transformed.names, table))
   await context.prepare(settled)
@@ -64,13 +85,49 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
   return finish(
     context,
     { ...landed, rejected: landed.rejected + raw.rejected, rejects: [...raw.rejects, ...landed.rejects] },
+    cursor,
     {
       read: raw.read,
+      outside: cursor?.outside ?? 0,
       filtered: transformed.filtered,
       added: transformed.added,
       afterTransform: transformed.rows + raw.rejected,
     },
   )
+}
+
+/** Without a cursor value a row can neither be found again nor move the watermark; the pipeline says what becomes of it. */
+function withCursor(contract: Contract, plan: CursorPlan | null): Contract {
+  if (plan === null || plan.incremental.nulls === 'include') return contract
+  const columns = contract.columns.map((column) =>
+    column.name === plan.incremental.cursor ? { ...column, required: 'cursor' as const } : column,
+  )
+  return { ...contract, columns }
+}
+
+async function takeWindow(
+  { local, cursor: plan, notice }: RowsContext,
+  landed: LandedByContract,
+): Promise<ReadByCursor | null> {
+  if (plan === null) return null
+  const column = landed.contract.columns.find(({ name }) => name === plan.incremental.cursor)
+  if (column === undefined) {
+    throw new StetError('STET_COLUMNS', `The source has no column "${plan.incremental.cursor}" to read by`)
+  }
+  const resolved = await resolveWindow(local, plan, column)
+  const seen = await keepWindow(local, landed.table, column, resolved, plan.slice)
+  if (seen.later > 0) {
+    notice(
+      `${seen.later} ${seen.later === 1 ? 'row has' : 'rows have'} a ${column.name} after ${resolved.window.to}, the end of what this run reads; a later run will take ${seen.later === 1 ? 'it' : 'them'} (G4)`,
+    )
+  }
+  if (seen.withoutCursor > 0) {
+    notice(
+      `${seen.withoutCursor} ${seen.withoutCursor === 1 ? 'row' : 'rows'} without a value of ${column.name} ${seen.withoutCursor === 1 ? 'was' : 'were'} read as well; every run reads them again`,
+    )
+  }
+  const watermark = await nextWatermark(local, plan, column, seen)
+  return { ...seen, window: resolved.recorded, watermark }
 }
 
 type LandedByContract = Landed & { readonly contract: Contract }
@@ -87,12 +144,18 @@ async function landAll(
     landed.table,
     landed.contract,
     parts,
+    keepRejectsOf(context.pipeline),
   )
   return {
     ...landed,
     rejected: landed.rejected + refused.rejected,
     rejects: [...landed.rejects, ...refused.rejects],
   }
+}
+
+/** How many rejects a quarantine may have to take whole; more of them refuse the run. */
+function keepRejectsOf({ onReject, maxRejects = 0 }: DefinedPipeline): number | undefined {
+  return onReject === 'quarantine' ? maxRejects : undefined
 }
 
 /** Lands again, with a column as text, when it holds a value that the local type cannot (a date before year 1). */
@@ -105,6 +168,7 @@ async function landUntilHeld(
   const rules = {
     nullKeys: keysMatter ? (pipeline.write.nullKeys ?? 'reject') : 'match',
     normalizeKey: keysMatter ? pipeline.write.normalizeKey : undefined,
+    keepRejects: keepRejectsOf(pipeline),
   } as const
   for (let current = contract; ; ) {
     const landed = await land(local, parts, current, rules)
@@ -115,13 +179,17 @@ async function landUntilHeld(
 }
 
 async function finish(
-  { local }: RowsContext,
+  { local, pipeline: { write }, slice }: RowsContext,
   landed: LandedByContract,
-  counts: Pick<ReadyRows, 'read' | 'filtered' | 'added' | 'afterTransform'>,
+  cursor: ReadByCursor | null,
+  counts: Pick<ReadyRows, 'read' | 'outside' | 'filtered' | 'added' | 'afterTransform'>,
 ): Promise<ReadyRows> {
+  if (slice !== null && write.strategy === 'replace-partition') {
+    await refuseOtherSlices(local, landed.table, landed.contract, slice, write.size)
+  }
   const duplicate = await keepNewest(local, landed.table, landed.contract)
   const { contract, table, rejected, rejects } = landed
-  return { contract, table, ...counts, rejected, duplicate, rejects }
+  return { contract, table, ...counts, rejected, duplicate, rejects, cursor }
 }
 
 /** From no rows nothing can be told: all columns would be text, for good. */
@@ -154,7 +222,7 @@ function plainContract(types: readonly TypedName[]): Contract {
       ignored: false,
       asText: false,
     })),
-    keep: { updatedAt: null, contentHash: null },
+    keep: { updatedAt: null, contentHash: null, gone: null },
   }
 }
 

@@ -22,7 +22,9 @@ export async function bringIntoTargetForm(
   landed: string,
   contract: Contract,
   parts: readonly SourcePart[],
+  keepRejects: number | undefined,
 ): Promise<RefusedByTarget> {
+  const shown = keepRejects ?? REJECTS_SHOWN
   let rejected = 0
   const rejects: Reject[] = []
   for (const column of contract.columns.filter((candidate) => candidate.asText)) {
@@ -37,8 +39,8 @@ export async function bringIntoTargetForm(
     const bad = `select 1 from ${forms} as f where f.canonical is null and f.text = x.${column.id}`
     const refused = await local.count(`select count(*) from ${landed} as x where exists (${bad})`)
     if (refused > 0) {
-      if (rejects.length < REJECTS_SHOWN)
-        rejects.push(...(await explain(local, forms, column, contract, parts)))
+      if (rejects.length < shown)
+        rejects.push(...(await explain(local, forms, column, contract, parts, shown)))
       await local.run(`delete from ${landed} as x where exists (${bad})`)
       rejected += refused
     }
@@ -49,7 +51,7 @@ export async function bringIntoTargetForm(
        where f.text = x.${column.id}
          and f.canonical is distinct from f.text`)
   }
-  return { rejected, rejects: rejects.slice(0, REJECTS_SHOWN) }
+  return { rejected, rejects: rejects.slice(0, shown) }
 }
 
 async function explain(
@@ -58,6 +60,7 @@ async function explain(
   column: ContractColumn,
   contract: Contract,
   parts: readonly SourcePart[],
+  shown: number,
 ): Promise<Reject[]> {
   const names = contract.columns.map((candidate) => candidate.name)
   const rejects: Reject[] = []
@@ -71,7 +74,7 @@ async function explain(
           on f.text = s.${column.id}
        where f.canonical is null
        order by s.n
-       limit ${REJECTS_SHOWN}`)
+       limit ${shown}`)
     const places = await part.locate(found.map((row) => Number(row.n)))
     for (const [index, row] of found.entries()) {
       rejects.push({

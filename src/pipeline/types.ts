@@ -1,6 +1,7 @@
 import type { ColumnOf, Columns, TypeOrigin } from '../model/columns.ts'
 import type { ProgressListener } from '../model/progress.ts'
-import type { RunCounts, RunVerdict, Truth } from '../model/run.ts'
+import type { RunCounts, RunRecord, RunVerdict, Truth } from '../model/run.ts'
+import type { SliceSize } from '../model/slice.ts'
 import type { Reject, Source, SourceFile } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
 import type { KeepColumns, WriteStrategy } from '../model/write.ts'
@@ -24,6 +25,34 @@ export type Transform<A extends Columns = Columns> =
       readonly drops?: readonly string[] | undefined
     }
 
+/**
+ * Reads only what has changed since the last run, by a column of the source that grows: each run goes from the watermark
+ * less the grace up to a bound that is fixed when it starts. Rows are matched by the key, so what is read again is not
+ * written again (G2).
+ */
+export interface Incremental<Column extends string = string> {
+  /** A timestamptz, timestamp, date or whole number that grows with every change of a row. */
+  readonly cursor: Column
+  /**
+   * How far before the watermark each run begins, for rows that arrive late: `2h`, `3d`, `PT90M`; a number for a cursor of
+   * numbers. Default `1h`, and 0 for numbers.
+   */
+  readonly grace?: string | number | undefined
+  /** Where the first run begins, as text of the cursor's type. Default: at the beginning. */
+  readonly start?: string | undefined
+  /**
+   * How far the upper bound stays behind the source's clock, for transactions that are still open: `5m`. Default `1m` for a
+   * database, none for files. Not for numbers.
+   */
+  readonly settle?: string | undefined
+  /** What becomes of rows without a cursor value. Default `reject`. */
+  readonly nulls?: 'reject' | 'include' | undefined
+  /** Size of the windows of a backfill. Default `day`, and none for numbers. */
+  readonly size?: SliceSize | undefined
+  /** IANA zone of the wall time in a timestamp or date cursor, and of a backfill's windows. Default `UTC`. */
+  readonly zone?: string | undefined
+}
+
 /** A pipeline as {@link definePipeline} takes it. */
 export interface Pipeline<C extends Columns = Columns, A extends Columns = Columns> {
   /** Names the pipeline in the run log. */
@@ -37,11 +66,19 @@ export interface Pipeline<C extends Columns = Columns, A extends Columns = Colum
   readonly transform?: Transform<A> | undefined
   /** Rows that may be rejected before the run fails (G9). Default 0. */
   readonly maxRejects?: number | undefined
+  /** `quarantine` keeps rejected rows whole in `stet.quarantine`, within `maxRejects`. Default `fail`: they are only reported. */
+  readonly onReject?: 'fail' | 'quarantine' | undefined
+  readonly incremental?: Incremental<ColumnOf<NoInfer<C>>> | undefined
+  /** Which side wins when the source of a slice that was loaded has changed (G12). Default `source`. */
+  readonly truth?: Truth | undefined
+  /** Refuses whatever reloads the whole table: `replace-table`, and a run from the beginning. Default false. */
+  readonly protect?: boolean | undefined
 }
 
 /** A pipeline whose columns are checked; what `run` and `plan` take. */
-export interface DefinedPipeline extends Omit<Pipeline, 'write'> {
+export interface DefinedPipeline extends Omit<Pipeline, 'write' | 'incremental'> {
   readonly write: WriteStrategy
+  readonly incremental?: Incremental | undefined
 }
 
 export interface RunOptions {
@@ -60,6 +97,27 @@ export interface RunOptions {
   readonly lockTimeoutMs?: number | undefined
   /** Age in milliseconds at which a lease without a heartbeat is taken over. Default 15 000. */
   readonly leaseTimeoutMs?: number | undefined
+  /** The slice to load, by name: `2026-08-07`. A pipeline that replaces partitions needs it, or a logical time. */
+  readonly slice?: string | undefined
+  /** The logical time of the run (ISO 8601 with an offset): chooses the slice that it falls into. Never the clock. */
+  readonly at?: string | undefined
+  /**
+   * Reads exactly this window of the cursor and leaves the watermark where it is, as a rerun does. Ends as text of the
+   * cursor's type, both included; null is open.
+   */
+  readonly window?: { readonly from: string | null; readonly to: string | null } | undefined
+  /** Reads everything, as if there were no watermark. Default false. */
+  readonly full?: boolean | undefined
+  /** The caller's clock, for sources that have none of their own. Default: the process's. */
+  readonly now?: (() => Date) | undefined
+  /** The same as `allowEmpty` and `allowDeletes` of the pipeline, for this run alone (G10). */
+  readonly allow?:
+    | { readonly empty?: boolean | undefined; readonly deletes?: boolean | undefined }
+    | undefined
+  /** Of the pipeline's code; kept in the record so that a rerun can say that it has changed. */
+  readonly code?: string | undefined
+  /** The run that this one repeats. */
+  readonly rerunOf?: string | undefined
   /** A saved plan: the run is refused when its outcome would differ. */
   readonly plan?: Plan | undefined
 }
@@ -82,6 +140,16 @@ export interface RunResult {
   readonly strategy: WriteStrategy['strategy']
   readonly truth: Truth
   readonly verdict: RunVerdict
+  /** Name of the slice; `all` for a pipeline that is not cut into any. */
+  readonly slice: string
+  /** What was read by the cursor; null without one. */
+  readonly window: RunRecord['window']
+  /** The watermark after the run; null without a cursor, or where nothing has been read yet. */
+  readonly watermark: string | null
+  /** Whether the slice was frozen before the run (G12); `counts.frozen` and `counts.missing` are then the drift. */
+  readonly frozen: boolean
+  /** Rows of a frozen slice that differ, a few of them. */
+  readonly drift: readonly PlanSample[]
   readonly counts: RunCounts
   readonly columns: readonly ReportedColumn[]
   readonly files: readonly SourceFile[]
@@ -92,7 +160,8 @@ export interface RunResult {
 
 /** One row that a plan shows: which key, and what would change. */
 export interface PlanSample {
-  readonly op: 'insert' | 'update' | 'delete'
+  /** `drift` is a row of a frozen slice that would change. */
+  readonly op: 'insert' | 'update' | 'delete' | 'mark' | 'drift'
   readonly key: Readonly<Record<string, string | null>>
   /** The columns that change: `from` is null for an insert, `to` is null for a delete. */
   readonly changes: readonly {
@@ -111,6 +180,12 @@ export interface Plan {
   readonly source: string
   readonly strategy: WriteStrategy['strategy']
   readonly truth: Truth
+  readonly slice: string
+  readonly window: RunRecord['window']
+  readonly watermark: string | null
+  readonly frozen: boolean
+  /** Live rows of the slice (or table, where all of it is looked at) before and after; null where only some were looked at. */
+  readonly rows: { readonly before: number; readonly after: number } | null
   /** Whether the table does not exist yet. */
   readonly creates: boolean
   readonly counts: RunCounts

@@ -3,6 +3,8 @@ import { checksOfFaults } from './fault-checks.ts'
 import { checksOfGuards } from './guard-checks.ts'
 import type { Check } from './kit.ts'
 import type { Faults, Place } from './place.ts'
+import { checksOfSlices } from './slice-checks.ts'
+import { checksOfWatermarks } from './watermark-checks.ts'
 import { checksOfOthers } from './writer-checks.ts'
 
 /** One sentence of the contract and how it is held to. */
@@ -47,6 +49,8 @@ export function targetContract(options: ContractOptions): readonly ContractCheck
   }
   checksOfContent(check)
   checksOfGuards(check)
+  checksOfSlices(check)
+  checksOfWatermarks(check)
   checksOfOthers(check)
   for (const faults of options.faults) checksOfFaults(check, faults, options.faultStride ?? 1)
   return checks

@@ -1,72 +1,118 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { RunCounts } from '../model/run.ts'
 import type { WriteStrategy } from '../model/write.ts'
-import { run } from '../pipeline/run.ts'
 import {
   type Check,
   COLUMNS,
   entriesOf,
   FIRST,
   INSERT_ONCE,
-  load,
-  pipelineOf,
+  make,
   REPLACE,
   REPLACE_WITHOUT_KEY,
   runCount,
   SECOND,
   UPSERT,
 } from './kit.ts'
-import type { Attempt, Faults, Place } from './place.ts'
+import type { Faults, Place, Scenario } from './place.ts'
+import { scenariosOfSlices } from './slice-scenarios.ts'
 
 export function checksOfFaults(check: Check, faults: Faults, stride: number): void {
+  for (const scenario of [...scenariosOfStrategies(), ...scenariosOfSlices()]) {
+    check(
+      `${scenario.name}: ${faults.what} anywhere, and the rerun ends as if nothing had happened`,
+      ['G1', 'G4', 'G6'],
+      (place) => walk(place, scenario, faults, stride),
+    )
+  }
+}
+
+function scenariosOfStrategies(): readonly Scenario[] {
   const strategies: readonly [string, WriteStrategy][] = [
     ['upsert', UPSERT],
     ['insert-once', INSERT_ONCE],
     ['replace-table', REPLACE],
     ['replace-table without a key', REPLACE_WITHOUT_KEY],
   ]
-  for (const [name, write] of strategies) {
-    for (const start of ['an empty target', 'a loaded target'] as const) {
-      check(
-        `${name}: ${faults.what} anywhere, on ${start}, and the rerun ends as if nothing had happened`,
-        ['G1', 'G6'],
-        async (place) => {
-          const rows = start === 'an empty target' ? FIRST : SECOND
-          const attempt: Attempt = { table: 't', columns: COLUMNS, rows, write }
-          const begin = async () => {
-            await place.execute('drop table if exists t')
-            if (start === 'a loaded target') await load(place, FIRST, write)
-          }
-          await begin()
-          const clean = await run(pipelineOf(place.target, attempt))
-          const wanted = await place.rows('t')
-          await begin()
-          const points = await faults.countOf(place, attempt)
-          ok(points > 0, 'a run that sends nothing proves nothing')
-          for (let at = 1; at <= points; at += stride) {
-            for (const side of ['before', 'after'] as const) {
-              await begin()
-              const where = `${side} ${at} of ${points}`
-              const runsBefore = await runCount(place)
-              const { claimedSuccess } = await faults.attemptWithFault(place, attempt, { at, side })
-              if (claimedSuccess)
-                deepEqual(await place.rows('t'), wanted, `success was claimed, fault ${where}`)
-              const committed = claimedSuccess || (await succeededSince(place, runsBefore)) > 0
-              if (committed && faults.attemptSurvives)
-                ok(claimedSuccess, `a commit that arrived is found out, fault ${where}`)
-              const again = await run(pipelineOf(place.target, attempt))
-              deepEqual(await place.rows('t'), wanted, `after the rerun, fault ${where}`)
-              const sum = again.counts
-              if (!committed)
-                deepEqual(changes(sum), changes(clean.counts), `counts of the rerun, fault ${where}`)
-              deepEqual(await place.leftovers(), [], `nothing is left behind, fault ${where}`)
-              await recordIsTrue(place, runsBefore, changes(clean.counts), where)
-            }
-          }
-        },
-      )
+  return strategies.flatMap(([name, write]) => [
+    {
+      name: `${name}, on an empty target`,
+      before: [],
+      attempt: { table: 't', columns: COLUMNS, rows: FIRST, write },
+    },
+    {
+      name: `${name}, on a loaded target`,
+      before: [{ table: 't', columns: COLUMNS, rows: FIRST, write }],
+      attempt: { table: 't', columns: COLUMNS, rows: SECOND, write },
+    },
+  ])
+}
+
+async function walk(place: Place, scenario: Scenario, faults: Faults, stride: number): Promise<void> {
+  const { attempt } = scenario
+  const begin = async () => {
+    await forget(place)
+    for (const earlier of scenario.before) await make(place, earlier)
+  }
+  await begin()
+  const clean = await make(place, attempt)
+  const wanted = await rowsOf(place)
+  await begin()
+  const points = await faults.countOf(place, attempt)
+  ok(points > 0, 'a run that sends nothing proves nothing')
+  for (let at = 1; at <= points; at += stride) {
+    for (const side of ['before', 'after'] as const) {
+      await begin()
+      const where = `${side} ${at} of ${points}`
+      const runsBefore = await runCount(place)
+      const { claimedSuccess } = await faults.attemptWithFault(place, attempt, { at, side })
+      if (claimedSuccess) deepEqual(await rowsOf(place), wanted, `success was claimed, fault ${where}`)
+      await watermarkIsNotAhead(place, where)
+      const committed = claimedSuccess || (await succeededSince(place, runsBefore)) > 0
+      if (committed && faults.attemptSurvives)
+        ok(claimedSuccess, `a commit that arrived is found out, fault ${where}`)
+      const again = await make(place, attempt)
+      deepEqual(await rowsOf(place), wanted, `after the rerun, fault ${where}`)
+      if (!committed)
+        deepEqual(changes(again.counts), changes(clean.counts), `counts of the rerun, fault ${where}`)
+      equal(again.watermark, clean.watermark, `the watermark after the rerun, fault ${where}`)
+      deepEqual(await place.leftovers(), [], `nothing is left behind, fault ${where}`)
+      await recordIsTrue(place, runsBefore, changes(clean.counts), where)
     }
   }
+}
+
+/** The table's rows; when a row was found to be gone differs from run to run, that it is gone does not. */
+async function rowsOf(place: Place): Promise<readonly string[]> {
+  return (await place.rows('t')).map((row) => row.replace(/("deleted_at": ?)"[^"]*"/, '$1"gone"'))
+}
+
+/** A table and a record as if nothing had been loaded: no watermark, no frozen slice. */
+async function forget(place: Place): Promise<void> {
+  await place.execute('drop table if exists t')
+  const signal = new AbortController().signal
+  await using record = await place.target.openRecord({ signal })
+  const entries = await entriesOf(place)
+  for (const name of new Set(entries.map(({ table }) => table))) {
+    for (const slice of new Set(entries.map((entry) => entry.slice)))
+      await record.thaw(name, slice, 'contract')
+    const watermark = await record.watermark('contract', name)
+    if (watermark !== null) await record.setWatermark({ ...watermark, value: null }, 'contract')
+  }
+}
+
+/** G4: whatever has been cut short, the watermark is not beyond what the table holds. Cursors of these scenarios are numbers. */
+async function watermarkIsNotAhead(place: Place, where: string): Promise<void> {
+  await using log = await place.target.openRunLog({ signal: new AbortController().signal })
+  const [watermark] = await log.watermarks()
+  if (watermark === undefined) return
+  const cursors = (await place.rows('t')).map((row) =>
+    Number((JSON.parse(row) as Record<string, unknown>)[watermark.cursor]),
+  )
+  ok(
+    Number(watermark.value) <= Math.max(...cursors),
+    `the watermark ${watermark.value} is not beyond ${Math.max(...cursors)}, fault ${where}`,
+  )
 }
 
 async function succeededSince(place: Place, runsBefore: number): Promise<number> {
@@ -79,17 +125,22 @@ async function recordIsTrue(place: Place, runsBefore: number, wanted: unknown, w
   await using log = await place.target.openRunLog({ signal: new AbortController().signal })
   const entries = await log.list({})
   const since = entries.slice(0, entries.length - runsBefore)
-  const total = { inserted: 0, updated: 0, deleted: 0 }
+  const total = { inserted: 0, updated: 0, deleted: 0, marked: 0 }
   for (const entry of since) {
     if (entry.counts === null) continue
     if (entry.status !== 'succeeded') {
-      const { inserted, updated, deleted } = entry.counts
-      equal(inserted + updated + deleted, 0, `a run that ${entry.status} tells of no change, fault ${where}`)
+      const { inserted, updated, deleted, marked } = entry.counts
+      equal(
+        inserted + updated + deleted + marked,
+        0,
+        `a run that ${entry.status} tells of no change, fault ${where}`,
+      )
       continue
     }
     total.inserted += entry.counts.inserted
     total.updated += entry.counts.updated
     total.deleted += entry.counts.deleted
+    total.marked += entry.counts.marked
   }
   deepEqual(total, wanted, `the record tells of each change once, fault ${where}`)
   ok(
@@ -98,10 +149,11 @@ async function recordIsTrue(place: Place, runsBefore: number, wanted: unknown, w
   )
 }
 
-function changes({ inserted, updated, deleted }: RunCounts): {
-  inserted: number
-  updated: number
-  deleted: number
+function changes({ inserted, updated, deleted, marked }: RunCounts): {
+  readonly inserted: number
+  readonly updated: number
+  readonly deleted: number
+  readonly marked: number
 } {
-  return { inserted, updated, deleted }
+  return { inserted, updated, deleted, marked }
 }

@@ -44,14 +44,27 @@ export type Check = (
 ) => void
 
 /** An attempt as a pipeline; also used by the process that gets killed. */
-export function pipelineOf(target: Target, { table, columns, rows, write }: Attempt): DefinedPipeline {
+export function pipelineOf(target: Target, attempt: Attempt): DefinedPipeline {
+  const { table, columns, rows, write, pipeline } = attempt
   return definePipeline({
     name: 'contract',
     source: literalRows(columns, rows),
     target,
     table,
     write,
+    ...pipeline,
   } as never)
+}
+
+/** What the run of an attempt is given. */
+export function optionsOf({ options }: Attempt): RunOptions {
+  const { now, ...others } = options ?? {}
+  return now === undefined ? others : { ...others, now: () => new Date(now) }
+}
+
+/** Makes an attempt from this process. */
+export async function make(place: Place, attempt: Attempt, options: RunOptions = {}): Promise<RunResult> {
+  return run(pipelineOf(place.target, attempt), { ...optionsOf(attempt), ...options })
 }
 
 export async function load(
@@ -75,10 +88,14 @@ export function expectCounts(result: RunResult, wanted: Partial<RunCounts>): voi
     stale: 0,
     frozen: 0,
     deleted: 0,
+    outside: 0,
+    marked: 0,
+    restored: 0,
+    missing: 0,
   }
   deepEqual({ ...terms }, { ...all, ...wanted })
   equal(filtered + added, 0)
-  equal(afterTransform, terms.read)
+  equal(afterTransform, terms.read - terms.outside)
 }
 
 export async function idsAndNotes(place: Place): Promise<(string | null)[][]> {

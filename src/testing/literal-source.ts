@@ -14,6 +14,8 @@ export function literalRows<C extends Columns>(
     kind: 'literal',
     columns,
     description: `${rows.length} literal rows`,
+    // Other rows are the same source at another time.
+    identity: 'literal',
     open: async ({ local }) => {
       const table = local.newName('literal')
       await local.run(

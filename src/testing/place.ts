@@ -1,4 +1,6 @@
 import type { Target } from '../model/target.ts'
+import type { WriteStrategy } from '../model/write.ts'
+import type { Pipeline, RunOptions } from '../pipeline/types.ts'
 
 /**
  * An empty place of the target under contract, made anew for each check: a database, a file. Everything a contract needs to
@@ -48,5 +50,18 @@ export interface Attempt {
   readonly table: string
   readonly columns: Readonly<Record<string, string>>
   readonly rows: readonly (readonly (string | null)[])[]
-  readonly write: import('../model/write.ts').WriteStrategy
+  readonly write: WriteStrategy
+  /** What else the pipeline says. */
+  readonly pipeline?: Pick<Pipeline, 'incremental' | 'truth' | 'keep' | 'maxRejects' | 'onReject'> | undefined
+  /** What the run is given; `now` as ISO 8601. */
+  readonly options?:
+    | (Pick<RunOptions, 'slice' | 'at' | 'window' | 'full' | 'allow'> & { readonly now?: string | undefined })
+    | undefined
+}
+
+/** An attempt to be disturbed, and what was loaded before it. */
+export interface Scenario {
+  readonly name: string
+  readonly before: readonly Attempt[]
+  readonly attempt: Attempt
 }

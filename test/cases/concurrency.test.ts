@@ -10,7 +10,7 @@ import { startProxy } from '../../src/prove/wire/proxy.ts'
 import type { Attempt } from '../../src/testing/index.ts'
 import { duckdbPlace } from '../support/duckdb-place.ts'
 import { forkAttempt, type PostgresPlace, postgresPlace } from '../support/postgres-place.ts'
-import { caseFolder, type CasePlace, eachTarget, table } from './harness.ts'
+import { type CasePlace, caseFolder, eachTarget, table } from './harness.ts'
 
 const cli = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 

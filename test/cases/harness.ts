@@ -5,9 +5,9 @@ import { describe, inject } from 'vitest'
 import {
   type DefinedPipeline,
   definePipeline,
-  run,
   type RunOptions,
   type RunResult,
+  run,
   type Target,
 } from '../../src/index.ts'
 import type { Columns } from '../../src/model/columns.ts'

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { definePipeline, run } from '../../src/index.ts'
 import type { Columns } from '../../src/model/columns.ts'
 import { literalRows } from '../../src/testing/index.ts'
-import { brief, caseFolder, type CasePlace, eachTarget, loadCase, table } from './harness.ts'
+import { brief, type CasePlace, caseFolder, eachTarget, loadCase, table } from './harness.ts'
 
 eachTarget((target, create) => {
   const loader = (place: CasePlace, name: string, key: string, columns?: Columns) => (file: string) =>

@@ -8,8 +8,8 @@ import type { Columns } from '../../src/model/columns.ts'
 import type { WriteStrategy } from '../../src/model/write.ts'
 import {
   brief,
-  caseFolder,
   type CasePlace,
+  caseFolder,
   casePipeline,
   caseText,
   eachTarget,

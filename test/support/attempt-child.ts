@@ -4,7 +4,7 @@ import type { LocalConnection } from '../../src/model/local.ts'
 import type { Target } from '../../src/model/target.ts'
 import { duckdb } from '../../src/targets/duckdb/index.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
-import { pipelineOf } from '../../src/testing/kit.ts'
+import { optionsOf, pipelineOf } from '../../src/testing/kit.ts'
 import type { FaultPoint } from '../../src/testing/place.ts'
 import type { AttemptOrder } from './postgres-place.ts'
 
@@ -12,7 +12,11 @@ const order = JSON.parse(process.argv[2] ?? '{}') as AttemptOrder
 const plain = order.target === 'postgres' ? postgres({ url: order.where }) : duckdb({ file: order.where })
 let statements = 0
 const target = order.target === 'duckdb' ? counting(plain, order.kill) : plain
-await run(pipelineOf(target, order.attempt), { lockTimeoutMs: 5_000, leaseTimeoutMs: 2_000 })
+await run(pipelineOf(target, order.attempt), {
+  ...optionsOf(order.attempt),
+  lockTimeoutMs: 5_000,
+  leaseTimeoutMs: 2_000,
+})
 if (order.count === true) process.stdout.write(String(statements))
 process.exit(0)
 

@@ -6,7 +6,15 @@ import { type LocalEngine, openLocalEngine } from '../../src/local/engine.ts'
 import { parseColumnType } from '../../src/model/column-type.ts'
 import type { Contract, ContractColumn, KeptColumns } from '../../src/model/columns.ts'
 import { NO_COUNTS, type RunCounts, type RunRecord, type RunStart } from '../../src/model/run.ts'
-import type { Difference, OpenTargetOptions, Target, TargetSession } from '../../src/model/target.ts'
+import type {
+  CommitExtras,
+  Difference,
+  OpenTargetOptions,
+  Scope,
+  SliceLoad,
+  Target,
+  TargetSession,
+} from '../../src/model/target.ts'
 import type { WriteStrategy } from '../../src/model/write.ts'
 
 /** A folder for database files, gone at the end of the test. */
@@ -52,7 +60,7 @@ export function contractOf(
         asText: options.asText?.includes(name) === true,
       }),
     ),
-    keep: { updatedAt: null, contentHash: null, ...options.keep },
+    keep: { updatedAt: null, contentHash: null, gone: null, ...options.keep },
   }
 }
 
@@ -68,6 +76,9 @@ export function startOf(options: Partial<RunStart> = {}): RunStart {
     slice: 'all',
     strategy: 'upsert',
     truth: 'source',
+    logicalTime: null,
+    code: null,
+    rerunOf: null,
     holder: `test:${process.pid}`,
     stetVersion: '0.0.0',
     ...options,
@@ -83,6 +94,7 @@ export function recordOf(
     attemptId: start.attemptId,
     status: 'succeeded',
     counts: { ...NO_COUNTS, ...counts },
+    window: null,
     files: [],
     rejects: [],
     error: null,
@@ -152,7 +164,19 @@ export async function differenceOf(
     inserts: await countOf('insert'),
     updates: await countOf('update'),
     deletes: await countOf('delete'),
+    marks: await countOf('mark'),
   }
+}
+
+export interface ByHandOptions {
+  /** Default: the whole table. */
+  readonly scope?: Scope
+  /** What the run says of its load; nothing by default. */
+  readonly load?: Pick<SliceLoad, 'slice' | 'frozen'>
+  readonly extras?: CommitExtras
+  readonly start?: Partial<RunStart>
+  readonly record?: Partial<RunRecord>
+  readonly counts?: Partial<RunCounts>
 }
 
 /** One whole run with a difference by hand; a target that does not exist is made. */
@@ -162,18 +186,21 @@ export async function writeByHand(
   write: WriteStrategy,
   contract: Contract,
   rows: readonly string[],
+  options: ByHandOptions = {},
 ): Promise<Awaited<ReturnType<TargetSession['apply']>>> {
   await using opened = await openTestSession(target, table, write)
   const { local, session } = opened
-  const start = startOf()
+  const start = startOf(options.start)
   await session.acquire(start)
   await session.describe()
   try {
     await session.prepare(contract)
     await session.begin()
-    await session.rowsInScope(contract, { kind: 'table' })
-    const applied = await session.apply(contract, await differenceOf(local, contract, rows))
-    await session.commit(recordOf(start, applied))
+    const scope = await session.rowsInScope(contract, options.scope ?? { kind: 'table' })
+    const difference = await differenceOf(local, contract, rows)
+    const load = options.load && { ...options.load, rows: difference.table, live: scope.rows }
+    const applied = await session.apply(contract, difference, load)
+    await session.commit(recordOf(start, { ...applied, ...options.counts }, options.record), options.extras)
     return applied
   } catch (error) {
     await session.fail(

@@ -32,9 +32,9 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'another writer between comparison and commit is not looked for',
-    file: 'targets/postgres/sql.ts',
-    find: "     and ${place}\n     and ${same.join('\\n     and ')}",
-    replace: '     and ${place}',
+    file: 'targets/postgres/removal-sql.ts',
+    find: 'return [place, ...owned, ...same].join',
+    replace: 'return [place, ...owned].join',
     test: POSTGRES,
     caughtBy: 'PostgreSQL from npm a row that another writer refreshes is not deleted',
   },
@@ -48,7 +48,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'staging that outlives the attempt',
-    file: 'targets/postgres/sql.ts',
+    file: 'targets/postgres/write-sql.ts',
     find: 'return `create temp table stet_existing',
     replace:
       'return `create table if not exists public.stet_stage (n bigint);\ncreate temp table stet_existing',

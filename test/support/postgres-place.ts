@@ -1,11 +1,11 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { run } from '../../src/index.ts'
 import { startProxy, type Unit, type WireProxy } from '../../src/prove/wire/proxy.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
-import { pipelineOf } from '../../src/testing/kit.ts'
+import { optionsOf, pipelineOf } from '../../src/testing/kit.ts'
 import type { Attempt, FaultPoint, Faults, Place } from '../../src/testing/place.ts'
-import { run } from '../../src/index.ts'
 import { connect, freshDatabase } from './databases.ts'
 
 /** A place in a PostgreSQL database of its own. */
@@ -54,7 +54,7 @@ export async function postgresPlace(server: string): Promise<PostgresPlace> {
          where c.relkind in ('r', 'p', 'S', 'v', 'm', 'f')
            and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
            and n.nspname not like 'pg\\_temp%'
-           and not (n.nspname = 'stet' and c.relname in ('version', 'lease', 'run'))
+           and not (n.nspname = 'stet' and c.relname in ('version', 'lease', 'run', 'watermark', 'event', 'quarantine'))
            and c.relname <> 't'
          order by 1`)
       return rows.map((row) => String(row.name))
@@ -73,7 +73,7 @@ async function proxyTo(url: string): Promise<WireProxy> {
 
 async function countUnits(place: Place, attempt: Attempt): Promise<number> {
   await using proxy = await proxyTo(urlOf(place))
-  await run(pipelineOf(postgres({ url: proxy.url }), attempt), IMPATIENT)
+  await run(pipelineOf(postgres({ url: proxy.url }), attempt), { ...optionsOf(attempt), ...IMPATIENT })
   return proxy.units().filter(changesState).length
 }
 
@@ -107,7 +107,7 @@ export const connectionCuts: Faults = {
     await using proxy = await proxyTo(urlOf(place))
     proxy.arm({ cut: side, at: nthChange(at) })
     try {
-      await run(pipelineOf(postgres({ url: proxy.url }), attempt), IMPATIENT)
+      await run(pipelineOf(postgres({ url: proxy.url }), attempt), { ...optionsOf(attempt), ...IMPATIENT })
       return { claimedSuccess: true }
     } catch {
       return { claimedSuccess: false }

@@ -5,19 +5,36 @@ import { parseColumnType } from '../../src/model/column-type.ts'
 import type { Contract, KeptColumns } from '../../src/model/columns.ts'
 import type { LocalConnection } from '../../src/model/local.ts'
 import { NO_COUNTS, type RunRecord, type RunStart } from '../../src/model/run.ts'
-import type { Applied, Difference, Target, TargetSession, TargetTable } from '../../src/model/target.ts'
+import type { Slice, SliceSize } from '../../src/model/slice.ts'
+import type {
+  Applied,
+  CommitExtras,
+  Difference,
+  RowsInScope,
+  Scope,
+  Target,
+  TargetSession,
+  TargetTable,
+} from '../../src/model/target.ts'
 import type { WriteStrategy } from '../../src/model/write.ts'
+import { sliceOf } from '../../src/pipeline/slices.ts'
 
 export interface Load {
   readonly table: string
   readonly write: WriteStrategy
   readonly columns: Readonly<Record<string, string>>
   readonly rows: readonly (readonly (string | null)[])[]
-  readonly keep?: KeptColumns
+  readonly keep?: Partial<KeptColumns>
   /** Ids of columns to compare as text, as a landing finds out that they hold what the local engine cannot. */
   readonly asText?: readonly string[]
   readonly attemptId?: string
-  readonly slice?: string
+  readonly slice?: string | Slice
+  readonly truth?: RunStart['truth']
+  readonly start?: Partial<RunStart>
+  /** Existing keys may not change. */
+  readonly frozen?: boolean
+  readonly record?: Partial<RunRecord>
+  readonly extras?: Partial<CommitExtras>
   readonly scope?: 'table' | 'keys'
   readonly lockTimeoutMs?: number
   readonly leaseTimeoutMs?: number
@@ -30,26 +47,40 @@ export interface Load {
 
 let attempts = 0
 
-export function startOf(load: Pick<Load, 'write' | 'attemptId' | 'slice'>): RunStart {
+/** The slice of a name, as a pipeline cuts the table. */
+export function sliceNamed(name: string, by: string, size: SliceSize, zone = 'UTC'): Slice {
+  return sliceOf({ by, size, zone }, name)
+}
+
+export function startOf(load: Pick<Load, 'write' | 'attemptId' | 'slice' | 'truth' | 'start'>): RunStart {
   const attemptId = load.attemptId ?? `attempt-${process.pid}-${++attempts}`
   return {
     attemptId,
     runId: `run-of-${attemptId}`,
     pipeline: 'p',
     source: 'rows',
-    slice: load.slice ?? 'all',
+    slice: (typeof load.slice === 'object' ? load.slice.name : load.slice) ?? 'all',
     strategy: load.write.strategy,
-    truth: 'source',
+    truth: load.truth ?? 'source',
+    logicalTime: null,
+    code: null,
+    rerunOf: null,
     holder: `test:${process.pid}`,
     stetVersion: '0.0.0',
+    ...load.start,
   }
 }
 
-export function recordOf(attemptId: string, applied?: Applied, error: RunRecord['error'] = null): RunRecord {
+export function recordOf(
+  attemptId: string,
+  applied?: Partial<Applied>,
+  error: RunRecord['error'] = null,
+): RunRecord {
   return {
     attemptId,
     status: error === null ? 'succeeded' : 'failed',
     counts: { ...NO_COUNTS, ...applied },
+    window: null,
     files: [{ path: 'a.csv', bytes: 3, sha256: 'ab' }],
     rejects: [],
     error,
@@ -76,8 +107,12 @@ export function contractFor(load: Load, table: TargetTable | null, asText: reado
   })
   const marked = (role: keyof KeptColumns) =>
     table?.columns.find((column) => column.kept === role)?.name ?? null
-  const keep = load.keep ?? { updatedAt: marked('updatedAt'), contentHash: marked('contentHash') }
-  return { columns, keep }
+  const keep = load.keep ?? {
+    updatedAt: marked('updatedAt'),
+    contentHash: marked('contentHash'),
+    gone: marked('gone'),
+  }
+  return { columns, keep: { updatedAt: null, contentHash: null, gone: null, ...keep } }
 }
 
 /** One attempt from beginning to end, with a comparison just good enough for tests of a target. */
@@ -113,12 +148,16 @@ export async function load(target: Target, options: Load): Promise<Applied> {
         landed = await land(local, contract, session, options.rows)
         scope = await session.rowsInScope(contract, scopeOf(options, landed))
       }
-      difference = await differenceOf(local, landed, scope.table, contract, options.write)
+      difference = await differenceOf(local, landed, scope, contract, options)
     }
     await options.beforeApply?.(session)
-    const applied = await session.apply(contract, difference)
+    const slice = typeof options.slice === 'object' ? options.slice : null
+    const frozen = options.frozen === true
+    const applied = await session.apply(contract, difference, { slice, frozen, rows: landed, live: 0 })
     await options.beforeCommit?.(session)
-    await session.commit(recordOf(start.attemptId, applied))
+    const counts = { ...NO_COUNTS, afterTransform: options.rows.length, ...applied }
+    const extras = { watermark: null, quarantine: [], ...options.extras }
+    await session.commit({ ...recordOf(start.attemptId), counts, ...options.record }, extras)
     return applied
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
@@ -127,10 +166,10 @@ export async function load(target: Target, options: Load): Promise<Applied> {
   }
 }
 
-function scopeOf(options: Load, landed: string) {
-  return options.scope === 'keys'
-    ? ({ kind: 'keys', keys: landed, count: options.rows.length } as const)
-    : ({ kind: 'table' } as const)
+function scopeOf(options: Load, landed: string): Scope {
+  if (typeof options.slice === 'object') return { kind: 'slice', slice: options.slice }
+  if (options.scope === 'keys') return { kind: 'keys', keys: landed, count: options.rows.length }
+  return { kind: 'table' }
 }
 
 export async function land(
@@ -172,15 +211,21 @@ async function insertsOf(local: LocalConnection, landed: string, contract: Contr
   await local.run(
     `create table ${table} as select 'insert' as op, ${contract.columns.map(({ id }) => id).join(', ')}, 'h' as content_hash, null::varchar as row_id from ${landed}`,
   )
-  return { table, inserts: await local.count(`select count(*) from ${table}`), updates: 0, deletes: 0 }
+  return {
+    table,
+    inserts: await local.count(`select count(*) from ${table}`),
+    updates: 0,
+    deletes: 0,
+    marks: 0,
+  }
 }
 
 async function differenceOf(
   local: LocalConnection,
   landed: string,
-  pulled: string,
+  { table: pulled }: RowsInScope,
   contract: Contract,
-  write: WriteStrategy,
+  { write, frozen }: Load,
 ): Promise<Difference> {
   const table = local.newName('difference')
   const ids = contract.columns.map(({ id }) => id)
@@ -190,19 +235,23 @@ async function differenceOf(
   const compared = contract.columns.filter((column) => !column.ignored).map(({ id }) => id)
   const isKeyed = key.length > 0
   const match = on(isKeyed ? key : ids)
+  const isGone = contract.keep.gone === null ? 'false' : 't.is_gone'
   await local.run(`
     create table ${table} as
     select case when t.hit is null then 'insert' else 'update' end as op, ${listOf('l')}, 'h' as content_hash, null::varchar as row_id
       from ${landed} as l
       left join (select *, true as hit from ${pulled}) as t on ${match}
-     where t.hit is null or not (${on(compared)})`)
-  if (write.strategy === 'insert-once') await local.run(`delete from ${table} where op = 'update'`)
-  if (write.strategy === 'replace-table') {
+     where t.hit is null or ${isGone} or not (${on(compared)})`)
+  const insertsOnly = write.strategy === 'insert-once' || frozen === true
+  if (insertsOnly) await local.run(`delete from ${table} where op = 'update'`)
+  const missing = insertsOnly ? 'keep' : missingOf(write)
+  if (missing !== 'keep') {
     await local.run(`
       insert into ${table}
-      select 'delete', ${listOf('t')}, null, ${isKeyed ? 'null' : 't.row_id'}
+      select '${missing}', ${listOf('t')}, null, ${isKeyed ? 'null' : 't.row_id'}
         from ${pulled} as t
-       where not exists (select 1 from ${landed} as l where ${match})`)
+       where not exists (select 1 from ${landed} as l where ${match})
+         ${missing === 'mark' ? `and not ${isGone}` : ''}`)
   }
   const countOf = (op: string) => local.count(`select count(*) from ${table} where op = '${op}'`)
   return {
@@ -210,5 +259,12 @@ async function differenceOf(
     inserts: await countOf('insert'),
     updates: await countOf('update'),
     deletes: await countOf('delete'),
+    marks: await countOf('mark'),
   }
+}
+
+function missingOf(write: WriteStrategy): 'keep' | 'delete' | 'mark' {
+  if (write.strategy === 'replace-table') return 'delete'
+  if (write.strategy === 'replace-partition') return write.missing ?? 'delete'
+  return write.strategy === 'upsert' ? (write.missing ?? 'keep') : 'keep'
 }

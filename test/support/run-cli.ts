@@ -13,10 +13,15 @@ export interface RanWith {
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
+  /** The present, where a test needs another one. */
+  readonly date?: Date
 }
 
 /** Runs a command line of tests within this process, with nothing of the process but the folder. */
-export async function runCli(argv: readonly string[], { cwd, env = {}, signal }: RanWith): Promise<Ran> {
+export async function runCli(
+  argv: readonly string[],
+  { cwd, env = {}, signal, date }: RanWith,
+): Promise<Ran> {
   const written = { stdout: '', stderr: '' }
   const output = (name: keyof typeof written) => ({
     isTerminal: false,
@@ -30,7 +35,8 @@ export async function runCli(argv: readonly string[], { cwd, env = {}, signal }:
     stderr: output('stderr'),
     env,
     cwd,
-    clock: { now: () => 0, every: () => () => {} },
+    user: 'tester@here',
+    clock: { now: () => 0, date: () => date ?? new Date(), every: () => () => {} },
     signal: signal ?? new AbortController().signal,
   })
   return { status, ...written, document: () => JSON.parse(written.stdout) as Record<string, unknown> }

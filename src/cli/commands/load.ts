@@ -2,13 +2,31 @@ import { StetError } from '../../errors.ts'
 import type { Invocation, MakeCommand } from '../command.ts'
 import { addCommonOptions, newCommand } from '../command.ts'
 import type { LoadDocument } from '../documents.ts'
+import { refuseDrift } from '../drift.ts'
+import { exitStatusOf } from '../failure.ts'
+import {
+  addRemovalOptions,
+  addSliceOptions,
+  allowedBy,
+  type Job,
+  jobsOf,
+  type RemovalOptions,
+  type SliceOptions,
+} from '../jobs.ts'
 import { addLoadOptions, type LoadOptions, pipelineOf } from '../load-options.ts'
 import { addPlanOptions, type PlanOptions, planLoad } from '../planning.ts'
 import { renderRun } from '../render-run.ts'
 import type { OutputOptions } from '../reporter.ts'
 import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-options.ts'
 
-interface Options extends OutputOptions, LoadOptions, RunningOptions, PlanOptions {
+interface Options
+  extends OutputOptions,
+    LoadOptions,
+    RunningOptions,
+    PlanOptions,
+    SliceOptions,
+    RemovalOptions {
+  readonly failOnDrift?: boolean
   readonly runId?: string
   readonly plan?: boolean
 }
@@ -23,9 +41,11 @@ export const makeLoadCommand: MakeCommand = (act) => {
     'paths, patterns in quotes, or - for standard input; .gz and .zst are read as they are',
   )
   addLoadOptions(command)
+  addSliceOptions(command)
+  addRemovalOptions(command)
   addRunningOptions(command).option(
     '--run-id <id>',
-    "groups attempts in the run log, such as an orchestrator's run id",
+    "groups attempts in the run log (default: an orchestrator's run id)",
   )
   addPlanOptions(
     command.optionsGroup('Planning:').option('--plan', 'show what would be done and change nothing'),
@@ -38,6 +58,7 @@ export const makeLoadCommand: MakeCommand = (act) => {
         'Examples:',
         '  stet load orders.csv --key order_ref --newest load_seq',
         "  stet load 'inbox/orders-*.csv.gz' --key order_ref --into postgres://app@localhost/shop --table sales.orders",
+        '  stet load orders-2026-08-07.csv --strategy replace-partition --partition-by day --slice 2026-08-07 --key order_ref',
         '  stet load zones.json --records features --key id --strategy replace-table --plan',
       ].join('\n'),
     )
@@ -48,14 +69,28 @@ async function load({ context, reporter, args, options }: Invocation<Options>): 
   refusePlanOptionsAlone(options)
   const { pipeline, notices } = await pipelineOf(args, options, context.cwd)
   for (const notice of notices) reporter.notice(notice)
-  const runOptions = runOptionsOf(options, context, reporter)
-  if (options.plan === true) return planLoad(pipeline, options, runOptions, context, reporter)
+  const common = { ...runOptionsOf(options, context, reporter), allow: allowedBy(options) }
+  const job = theOne(await jobsOf([{ pipeline }], options, common, context.env, reporter.notice))
+  if (options.plan === true) return planLoad(job, options, context, reporter)
   const { run } = await import('../../pipeline/run.ts')
-  const result = await run(pipeline, { ...runOptions, runId: options.runId })
+  const result = await run(pipeline, job.options)
   reporter.endProgress()
   reporter.account(renderRun(result, reporter.colors))
   reporter.document({ format: 'stet-load-1', ...result } satisfies LoadDocument)
-  return 0
+  if (options.failOnDrift !== true) return 0
+  try {
+    refuseDrift(result)
+    return 0
+  } catch (drift) {
+    return exitStatusOf(reporter.failure(drift))
+  }
+}
+
+function theOne([job, another]: readonly Job[]): Job {
+  if (job !== undefined && another === undefined) return job
+  throw new StetError('STET_USAGE', 'One load is for one slice', {
+    hint: 'Load the slices one after another; a pipeline in a file can be backfilled',
+  })
 }
 
 /** `--out` of a load that plans nothing would leave no file, and whoever reads it later an old one. */

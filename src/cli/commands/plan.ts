@@ -1,6 +1,14 @@
 import { StetError } from '../../errors.ts'
-import type { DefinedPipeline } from '../../pipeline/types.ts'
-import { type Invocation, type MakeCommand, addCommonOptions, newCommand } from '../command.ts'
+import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
+import {
+  addRemovalOptions,
+  addSliceOptions,
+  allowedBy,
+  jobsOf,
+  type PipelineWithCode,
+  type RemovalOptions,
+  type SliceOptions,
+} from '../jobs.ts'
 import { addLoadOptions, type LoadOptions, loadOptionFlags, pipelineOf } from '../load-options.ts'
 import { collect } from '../option-values.ts'
 import { isPipelineFile, onlyNamed, pipelinesOf } from '../pipeline-files.ts'
@@ -8,7 +16,14 @@ import { addPlanOptions, type PlanOptions, planAndShow } from '../planning.ts'
 import type { OutputOptions } from '../reporter.ts'
 import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-options.ts'
 
-interface Options extends OutputOptions, LoadOptions, RunningOptions, PlanOptions {
+interface Options
+  extends OutputOptions,
+    LoadOptions,
+    RunningOptions,
+    PlanOptions,
+    SliceOptions,
+    RemovalOptions {
+  readonly failOnDrift?: boolean
   readonly only?: string[]
 }
 
@@ -22,6 +37,8 @@ export const makePlanCommand: MakeCommand = (act) => {
     .optionsGroup('What is planned:')
     .option('--only <name>', 'of pipeline files: only this pipeline; may be repeated', collect)
   addPlanOptions(command)
+  addSliceOptions(command)
+  addRemovalOptions(command)
   addLoadOptions(command)
   addRunningOptions(command)
   return addCommonOptions(command)
@@ -31,6 +48,7 @@ export const makePlanCommand: MakeCommand = (act) => {
         '',
         'Examples:',
         '  stet plan pipeline.ts --sql',
+        '  stet plan pipeline.ts --slice 2026-08-07',
         '  stet plan orders.csv --key order_ref --detailed-exitcode',
       ].join('\n'),
     )
@@ -40,7 +58,9 @@ export const makePlanCommand: MakeCommand = (act) => {
 async function planFiles(invocation: Invocation<Options>): Promise<number> {
   const { context, reporter, options } = invocation
   const pipelines = await pipelinesToPlan(invocation)
-  return planAndShow(pipelines, options, runOptionsOf(options, context, reporter), context, reporter)
+  const common = { ...runOptionsOf(options, context, reporter), allow: allowedBy(options) }
+  const jobs = await jobsOf(pipelines, options, common, context.env, reporter.notice)
+  return planAndShow(jobs, options, context, reporter)
 }
 
 async function pipelinesToPlan({
@@ -49,14 +69,14 @@ async function pipelinesToPlan({
   args,
   options,
   given,
-}: Invocation<Options>): Promise<readonly DefinedPipeline[]> {
+}: Invocation<Options>): Promise<readonly PipelineWithCode[]> {
   const code = args.filter(isPipelineFile)
   const [first] = code
   if (first === undefined) {
     refuse(given, ['--only'], 'data files')
     const { pipeline, notices } = await pipelineOf(args, options, cwd)
     for (const notice of notices) reporter.notice(notice)
-    return [pipeline]
+    return [{ pipeline }]
   }
   if (code.length < args.length) {
     throw new StetError(

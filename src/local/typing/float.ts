@@ -1,4 +1,4 @@
-import { normalized, parseDecimal, plainText, type Decimal } from './decimal.ts'
+import { type Decimal, normalized, parseDecimal, plainText } from './decimal.ts'
 
 /** An IEEE 754 binary format: bits of the significand, and the exponents of its last bit. */
 interface FloatFormat {

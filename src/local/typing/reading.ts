@@ -1,5 +1,5 @@
-import type { ColumnType } from '../../model/columns.ts'
 import { formatColumnType } from '../../model/column-type.ts'
+import type { ColumnType } from '../../model/columns.ts'
 import { readJson } from '../canonical-json.ts'
 import {
   fitsNumeric,

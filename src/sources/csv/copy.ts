@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SourceContext } from '../../model/source.ts'
 import { splitFields } from './fields.ts'

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import type { OpenSource, Reject } from '../../model/source.ts'
-import { csv, type CsvOptions, tsv } from './index.ts'
+import { type CsvOptions, csv, tsv } from './index.ts'
 
 let engine: LocalEngine
 let folder: string

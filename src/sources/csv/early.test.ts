@@ -34,7 +34,7 @@ function contractOf(names: readonly string[]): Contract {
       ignored: false,
       asText: false,
     })),
-    keep: { updatedAt: null, contentHash: null },
+    keep: { updatedAt: null, contentHash: null, gone: null },
   }
 }
 

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import { StetError } from '../../errors.ts'
-import { splitFields } from './fields.ts'
-import { csv, type CsvOptions } from './index.ts'
+import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import type { OpenSource } from '../../model/source.ts'
+import { splitFields } from './fields.ts'
+import { type CsvOptions, csv } from './index.ts'
 
 let engine: LocalEngine
 let folder: string

@@ -152,7 +152,11 @@ async function landFile(
       context.progress({ phase: 'reading', rows: table.rows })
     }
     const refuse = (line: number, column: string | null, reason: string, raw: () => string) => {
-      const kept = rejects.length < REJECTS_WITH_TEXT ? { raw: raw().slice(0, RAW_CHARACTERS) } : {}
+      const kept = context.keepRejects
+        ? { raw: raw() }
+        : rejects.length < REJECTS_WITH_TEXT
+          ? { raw: raw().slice(0, RAW_CHARACTERS) }
+          : {}
       rejects.push({ file: input.file.path, line, column, value: null, reason, ...kept })
       table.skip()
     }

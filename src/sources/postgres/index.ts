@@ -3,6 +3,7 @@ import type { OpenSource, Source, SourceContext } from '../../model/source.ts'
 import { rowAsJson, rowsAt } from '../shared/text-table.ts'
 import { loadDriver } from './driver.ts'
 import { describeQuery, type QueryField } from './fields.ts'
+import { narrowQuery } from './narrow.ts'
 import { pullRows } from './pull.ts'
 import { openSession } from './session.ts'
 
@@ -32,7 +33,9 @@ export function postgres<const C extends Columns = Columns>(options: PostgresQue
     kind: 'postgres',
     columns: options.columns,
     description: `query at ${placeOf(options.url)}`,
+    identity: `${placeOf(options.url)} ${options.query}`,
     open: (context) => openQuery(options.url, options.query, context),
+    clock: ({ signal }) => clockOf(options.url, signal),
   }
 }
 
@@ -42,7 +45,8 @@ async function openQuery(url: string, query: string, context: SourceContext): Pr
   const statement = query.trim().replace(/(\s*;)+$/, '')
   await using session = await openSession(await loadDriver(), url, signal)
   const fields = await describeQuery(session, statement)
-  const table = await pullRows({ session, local, query: statement, fields, signal, progress })
+  const narrowed = await narrowQuery(statement, fields, context)
+  const table = await pullRows({ session, local, query: narrowed, fields, signal, progress })
   const positionByName = new Map(fields.map(({ name }, i) => [name, i]))
   return {
     fields: fields.map(({ name, type }) => ({ name, type })),
@@ -65,6 +69,17 @@ async function openQuery(url: string, query: string, context: SourceContext): Pr
     verify: async () => undefined,
     [Symbol.asyncDispose]: () => local.run(`drop table ${table}`),
   }
+}
+
+/** The server's clock, which is the one that dates its rows. */
+async function clockOf(url: string, signal: AbortSignal): Promise<string> {
+  await using session = await openSession(await loadDriver(), url, signal)
+  const [row] = await session.query(
+    `select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now`,
+    [],
+  )
+  await session.commit()
+  return row?.now ?? ''
 }
 
 function valueSql(fields: readonly QueryField[], position: number | undefined): string {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -9,7 +8,7 @@ import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import { quoteLiteral } from '../../local/quote.ts'
 import type { Progress } from '../../model/progress.ts'
 import type { SourceContext } from '../../model/source.ts'
-import { openFiles, type OpenFilesOptions } from './files.ts'
+import { type OpenFilesOptions, openFiles } from './files.ts'
 import { compareNaturally } from './resolve.ts'
 
 let engine: LocalEngine

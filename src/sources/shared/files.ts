@@ -7,6 +7,7 @@ import type { SourceContext, SourceFile } from '../../model/source.ts'
 import { decodeToUtf8, encodingOf } from './decode.ts'
 import { compressionOf, cutOff, decompress } from './decompress.ts'
 import { type NamedPath, resolveFiles, STANDARD_INPUT } from './resolve.ts'
+import { withSlice } from './slice-in-path.ts'
 import { checkUtf8 } from './utf8.ts'
 
 export interface OpenFilesOptions {
@@ -103,7 +104,8 @@ async function openEach<File extends InputFile | UnreadFile>(
   context: SourceContext,
   read: (file: NamedPath) => Promise<File | InputFile>,
 ): Promise<OpenFiles<File | InputFile>> {
-  const patterns = typeof options.files === 'string' ? [options.files] : options.files
+  const asked = typeof options.files === 'string' ? [options.files] : options.files
+  const patterns = withSlice(asked, context.slice)
   const named = await resolveFiles(patterns, context.cwd)
   const prepared: {
     readonly name: string

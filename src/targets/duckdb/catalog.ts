@@ -1,8 +1,8 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
-import type { KeptColumns } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { TargetColumn, TargetTable } from '../../model/target.ts'
+import { keptRoleOf } from './kept.ts'
 import type { DuckDBTableName } from './table-name.ts'
 import { typeOfNative } from './types.ts'
 
@@ -14,12 +14,6 @@ interface UniqueRule {
 /** A table as the catalog has it. */
 export interface FoundTable extends TargetTable {
   readonly unique: readonly UniqueRule[]
-}
-
-/** By these comments on its columns Stet knows which ones it made for itself. */
-export const KEPT_COMMENT: Readonly<Record<keyof KeptColumns, string>> = {
-  updatedAt: 'stet:updated_at',
-  contentHash: 'stet:content_hash',
 }
 
 /**
@@ -82,7 +76,7 @@ function columnOf(row: Readonly<Record<string, unknown>>, generated: ReadonlySet
   const name = String(row.name)
   const native = String(row.native)
   const nullable = row.nullable === true
-  const kept = keptBy(row.comment)
+  const kept = keptRoleOf(row.comment)
   return {
     name,
     native,
@@ -92,12 +86,6 @@ function columnOf(row: Readonly<Record<string, unknown>>, generated: ReadonlySet
     optional: nullable || row.initial !== null || generated.has(name),
     ...(kept === undefined ? {} : { kept }),
   }
-}
-
-function keptBy(comment: unknown): keyof KeptColumns | undefined {
-  if (comment === KEPT_COMMENT.updatedAt) return 'updatedAt'
-  if (comment === KEPT_COMMENT.contentHash) return 'contentHash'
-  return undefined
 }
 
 /**

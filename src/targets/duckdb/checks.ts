@@ -1,16 +1,17 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
-import type { Contract, KeptColumns } from '../../model/columns.ts'
+import type { Contract } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { FoundTable } from './catalog.ts'
+import { keptColumns } from './kept.ts'
 import { showIdentifier } from './table-name.ts'
 import { nativeOfType } from './types.ts'
 
 /** Whether a table that a run creates can hold the contract; DuckDB's own words decide on types that only it knows. */
 export async function checkNewTable(local: LocalConnection, contract: Contract): Promise<void> {
   const seen = new Map<string, string>()
-  const names = [...contract.columns.map((column) => column.name), ...keptNames(contract.keep)]
+  const names = [...contract.columns, ...keptColumns(contract.keep)].map(({ name }) => name)
   for (const name of names) {
     const other = seen.get(name.toLowerCase())
     if (other !== undefined) {
@@ -46,13 +47,11 @@ export async function checkNewTable(local: LocalConnection, contract: Contract):
 export function checkColumns(table: FoundTable, contract: Contract): void {
   const byName = new Map(table.columns.map((column) => [column.name.toLowerCase(), column]))
   const missing = contract.columns.filter((column) => !byName.has(column.name.toLowerCase()))
-  const kept = keptNames(contract.keep).filter((name) => !byName.has(name.toLowerCase()))
+  const kept = keptColumns(contract.keep).filter(({ name }) => !byName.has(name.toLowerCase()))
   if (missing.length > 0 || kept.length > 0) {
     const additions = [
       ...missing.map((column) => [column.name, nativeOfType(column.type, column.name)] as const),
-      ...kept.map(
-        (name) => [name, name === contract.keep.updatedAt ? 'TIMESTAMP WITH TIME ZONE' : 'VARCHAR'] as const,
-      ),
+      ...kept.map(({ name, native }) => [name, native] as const),
     ]
     const statements = additions.map(
       ([name, native]) => `alter table ${table.name} add column ${showIdentifier(name)} ${native}`,
@@ -66,11 +65,7 @@ export function checkColumns(table: FoundTable, contract: Contract): void {
       },
     )
   }
-  const written = new Set(
-    [...contract.columns.map((column) => column.name), ...keptNames(contract.keep)].map((name) =>
-      name.toLowerCase(),
-    ),
-  )
+  const written = writtenNames(contract)
   const generated = table.columns.filter(
     (column) => column.generated && written.has(column.name.toLowerCase()),
   )
@@ -81,6 +76,7 @@ export function checkColumns(table: FoundTable, contract: Contract): void {
       { hint: 'Leave the column out of the source', details: { table: table.name } },
     )
   }
+  requireMark(table, contract)
   const needed = table.columns.filter((column) => !column.optional && !written.has(column.name.toLowerCase()))
   if (needed.length > 0) {
     const statements = needed.map(
@@ -95,6 +91,28 @@ export function checkColumns(table: FoundTable, contract: Contract): void {
       },
     )
   }
+}
+
+/** The mark of a row that is gone is a moment, and no mark is NULL: another column would take neither, or not keep it. */
+function requireMark(table: FoundTable, contract: Contract): void {
+  const kept = keptColumns(contract.keep).find(({ role }) => role === 'gone')
+  const found = table.columns.find(({ name }) => name.toLowerCase() === kept?.name.toLowerCase())
+  if (kept === undefined || found === undefined) return
+  const isMoment = found.type.kind === 'timestamptz' || found.type.kind === 'timestamp'
+  if (isMoment && found.nullable) return
+  const name = showIdentifier(found.name)
+  throw new StetError(
+    'STET_COLUMNS',
+    isMoment
+      ? `Column ${name} of ${table.name} refuses NULL, which keep.gone needs for every live row`
+      : `Column ${name} of ${table.name} is ${found.native}; keep.gone needs ${kept.native}`,
+    {
+      hint: isMoment
+        ? `Run: alter table ${table.name} alter column ${name} drop not null`
+        : 'Name another column in keep.gone',
+      details: { table: table.name, column: found.name },
+    },
+  )
 }
 
 /** Whether the table itself sees to it that a key comes only once. */
@@ -115,11 +133,7 @@ export function isKeyEnforced(table: FoundTable, contract: Contract, write: Writ
  * is there, on which a foreign key may lean.
  */
 export function isRewritable(table: FoundTable, contract: Contract): boolean {
-  const written = new Set(
-    [...contract.columns.map((column) => column.name), ...keptNames(contract.keep)].map((name) =>
-      name.toLowerCase(),
-    ),
-  )
+  const written = writtenNames(contract)
   return table.unique.length === 0 && table.columns.every((column) => written.has(column.name.toLowerCase()))
 }
 
@@ -171,8 +185,9 @@ export function keyColumnsOf(contract: Contract): string {
   return JSON.stringify(names.sort())
 }
 
-function keptNames(keep: KeptColumns): string[] {
-  return [keep.updatedAt, keep.contentHash].filter((name) => name !== null)
+/** All columns that a run writes, as DuckDB tells names apart. */
+function writtenNames(contract: Contract): ReadonlySet<string> {
+  return new Set([...contract.columns, ...keptColumns(contract.keep)].map(({ name }) => name.toLowerCase()))
 }
 
 function listOf(names: readonly string[]): string {

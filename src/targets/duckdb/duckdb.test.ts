@@ -25,7 +25,16 @@ test('a first load makes the file, the table and the record, and the log tells o
     `('insert', 'a', 1.50::decimal(12,2), '2024-02-29 10:00:00.000001+02'::timestamptz, 'h1', null)`,
     `('insert', 'b', null, null, 'h2', null)`,
   ])
-  expect(applied).toEqual({ inserted: 2, updated: 0, unchanged: 0, stale: 0, frozen: 0, deleted: 0 })
+  expect(applied).toEqual({
+    inserted: 2,
+    updated: 0,
+    unchanged: 0,
+    stale: 0,
+    frozen: 0,
+    deleted: 0,
+    marked: 0,
+    restored: 0,
+  })
   expect(
     await byHand(
       file,

@@ -1,6 +1,7 @@
 import { StetError } from '../../errors.ts'
 import type { Target } from '../../model/target.ts'
 import { realPathOf } from './file.ts'
+import { openRecord } from './record/editor.ts'
 import { openRunLog } from './record/run-log.ts'
 import { openSession } from './session.ts'
 
@@ -28,14 +29,16 @@ export function duckdb(options: DuckDBOptions): Target {
     kind: 'duckdb',
     description: `DuckDB ${file}`,
     capabilities: {
-      strategies: ['upsert', 'insert-once', 'replace-table'],
+      strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
       transactional: true,
       // DuckDB knows no limit; a name that no person can read is a mistake all the same.
       identifierBytesMax: 1_000,
       // Its 64 characters a row would more than double the time and quadruple the file of a first load.
       contentHashByDefault: false,
+      oneRunAtATime: true,
     },
     open: async (openOptions) => openSession(await realPathOf(file), file, openOptions),
     openRunLog: async ({ signal }) => openRunLog(await realPathOf(file), file, signal),
+    openRecord: async ({ signal }) => openRecord(await realPathOf(file), file, signal),
   }
 }

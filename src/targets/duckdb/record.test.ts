@@ -39,10 +39,23 @@ test('the log tells every count, file, reject and error of a run, newest run fir
     stale: 10,
     frozen: 11,
     deleted: 12,
+    outside: 13,
+    marked: 14,
+    restored: 15,
+    missing: 16,
   }
   const files = [{ path: `it's.csv`, bytes: 5, sha256: 'ab' }]
   const rejects = [{ file: 'a.csv', line: 3, column: 'x', value: '\u0000"é', reason: 'no' }]
-  const first = startOf({ runId: 'r1', pipeline: 'one' })
+  const window = { from: null, to: '2026-08-07 00:00:00+00' }
+  const first = startOf({
+    runId: 'r1',
+    pipeline: 'one',
+    slice: '2026-08-07',
+    truth: 'snapshot',
+    logicalTime: '2026-08-07T02:00:00Z',
+    code: 'c0de',
+    rerunOf: 'r0',
+  })
   const second = startOf({ runId: 'r2', pipeline: 'two' })
   {
     await using opened = await openTestSession(target, 't', UPSERT)
@@ -50,10 +63,10 @@ test('the log tells every count, file, reject and error of a run, newest run fir
     await opened.session.describe()
     await opened.session.prepare(CONTRACT)
     await opened.session.begin()
-    await opened.session.commit(recordOf(first, counts, { files, rejects }))
+    await opened.session.commit(recordOf(first, counts, { files, rejects, window }))
   }
   {
-    await using opened = await openTestSession(target, 't', UPSERT)
+    await using opened = await openTestSession(target, 'main.other', UPSERT)
     await opened.session.acquire(second)
     await opened.session.fail(
       recordOf(second, {}, { status: 'failed', error: { code: 'STET_TIE', message: `it's a tie` } }),
@@ -65,10 +78,19 @@ test('the log tells every count, file, reject and error of a run, newest run fir
     ['r2', 'failed'],
     ['r1', 'succeeded'],
   ])
-  expect(entries[1]).toMatchObject({ ...first, counts, files, rejects, error: null, verdict: 'changed' })
+  expect(entries[1]).toMatchObject({
+    ...first,
+    counts,
+    window,
+    files,
+    rejects,
+    error: null,
+    verdict: 'changed',
+  })
   expect(entries[1]?.durationMs).toBeGreaterThanOrEqual(0)
   expect(entries[0]).toMatchObject({ error: { code: 'STET_TIE', message: `it's a tie` } })
   expect((await log.list({ pipeline: 'one' })).map(({ runId }) => runId)).toEqual(['r1'])
+  expect((await log.list({ table: 'T', last: 5 })).map(({ runId }) => runId)).toEqual(['r1'])
   expect((await log.list({ last: 1 })).map(({ runId }) => runId)).toEqual(['r2'])
 })
 
@@ -152,13 +174,14 @@ test('an attempt that has already committed is recognized', async () => {
     await opened.session.describe()
     await opened.session.prepare(CONTRACT)
     expect(await opened.session.begin()).toBeNull()
-    await opened.session.commit(recordOf(start, { read: 3, inserted: 3 }))
+    await opened.session.commit(recordOf(start, { read: 3, inserted: 3 }, { window: { from: '1', to: '2' } }))
   }
   await using opened = await openTestSession(duckdb({ file }), 't', UPSERT)
   await opened.session.acquire(start)
   expect(await opened.session.begin()).toMatchObject({
     status: 'succeeded',
     counts: { read: 3, inserted: 3 },
+    window: { from: '1', to: '2' },
   })
 })
 
@@ -230,7 +253,13 @@ test('an abort in the middle of a write leaves the table as it was and is logged
       create view endless as
       select 'insert' as op, i::varchar as c0, null as content_hash, null as row_id
         from range(100000000000) as r(i)`)
-    const writing = session.apply(CONTRACT, { table: 'endless', inserts: 1, updates: 0, deletes: 0 })
+    const writing = session.apply(CONTRACT, {
+      table: 'endless',
+      inserts: 1,
+      updates: 0,
+      deletes: 0,
+      marks: 0,
+    })
     setImmediate(() => controller.abort(reason))
     await expect(writing).rejects.toBe(reason)
     await session.fail(

@@ -3,6 +3,7 @@ import { interruptOnAbort } from '../../local/engine.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { RunStart } from '../../model/run.ts'
+import type { Slice } from '../../model/slice.ts'
 import type { OpenTargetOptions, TargetSession } from '../../model/target.ts'
 import { applyDifference } from './apply.ts'
 import { type AttachedFile, attachFile } from './attach.ts'
@@ -17,16 +18,13 @@ import {
   requireUniqueKey,
 } from './checks.ts'
 import { describeError } from './errors.ts'
+import { plannedStatements } from './planned.ts'
+import { keepExtras } from './record/extras.ts'
+import { readHistory } from './record/history.ts'
 import { findFinishedRun, findLeftState, finishRun, noteLeftState, startRun } from './record/runs.ts'
 import { migrateRecord } from './record/schema.ts'
 import { viewNoRows, viewRowsInScope } from './scope.ts'
-import {
-  createStatements,
-  deleteStatement,
-  insertStatement,
-  removeStatement,
-  updateStatement,
-} from './statements.ts'
+import { createStatements } from './statements.ts'
 import { duckdbTableName } from './table-name.ts'
 import { nativeOfType } from './types.ts'
 
@@ -50,6 +48,8 @@ export async function openSession(
   let start: RunStart | null = null
   let found: FoundTable | null = null
   let contract: Contract | null = null
+  let slice: Slice | null = null
+  let frozen = false
   let inTransaction = false
   let created = false
 
@@ -107,6 +107,13 @@ export async function openSession(
       })
     },
 
+    history: async (pipeline, name) => {
+      if (file === null) return { watermark: null, frozen: false }
+      const history = await guarded(() => readHistory(writer, catalogOf(file), pipeline, table.shown, name))
+      frozen = history.frozen
+      return history
+    },
+
     describe: async () => {
       found = file === null ? null : await guarded(() => findTable(writer, catalogOf(file), table))
       return found
@@ -144,31 +151,45 @@ export async function openSession(
 
     rowsInScope: async (agreed, scope) => {
       contract = agreed
+      slice = scope.kind === 'slice' ? scope.slice : null
       const isThere = found !== null
       return guarded(() =>
         isThere ? viewRowsInScope(local, qualified(), agreed, scope) : viewNoRows(local, agreed),
       )
     },
 
-    apply: async (agreed, difference) => {
+    apply: async (agreed, difference, load) => {
       contract = agreed
       return guarded(async () => {
         await beginTransaction(agreed)
         const keyEnforced = found !== null && isKeyEnforced(found, agreed, write)
         const rewritable = found !== null && isRewritable(found, agreed)
-        const to = { name: table.shown, qualified: qualified(), keyEnforced, created, rewritable }
+        const to = {
+          name: table.shown,
+          qualified: qualified(),
+          keyEnforced,
+          created,
+          rewritable,
+          slice: load === undefined ? slice : load.slice,
+          frozen: load?.frozen === true,
+        }
         return applyDifference(writer, to, agreed, write, difference)
       })
     },
 
-    statements: () => (contract === null ? [] : statementsFor(table.shown, found, contract, write)),
+    statements: () =>
+      contract === null
+        ? []
+        : plannedStatements({ name: table.shown, found, contract, write, slice, frozen }),
 
-    commit: async (record) => {
+    commit: async (record, extras) => {
       const agreed = contract
       if (agreed === null) throw new StetError('STET_INTERNAL', 'A run was committed before it was prepared')
       await guarded(async () => {
         await beginTransaction(agreed)
         await finishRun(writer, catalogOf(file), record)
+        if (extras !== undefined && start !== null)
+          await keepExtras(writer, catalogOf(file), table.shown, start, record, extras)
         await noteLeftState(writer, catalogOf(file), record.attemptId, qualified(), keyColumnsOf(agreed))
       })
       // From here on an abort comes too late: an interrupted COMMIT says nothing of what became of it.
@@ -205,26 +226,6 @@ export async function openSession(
       writer.duckdb.closeSync()
     },
   }
-}
-
-/** What `apply` sends where the difference holds rows of each kind. */
-function statementsFor(
-  name: string,
-  found: FoundTable | null,
-  contract: Contract,
-  write: OpenTargetOptions['write'],
-): readonly string[] {
-  const insert = insertStatement(name, contract, 'difference', 'insert')
-  if (found === null) return [...createStatements(name, contract), insert]
-  const rewrites = isRewritable(found, contract)
-    ? [removeStatement(name, contract, 'difference'), insertStatement(name, contract, 'difference', 'update')]
-    : [updateStatement(name, contract, 'difference')]
-  const hasKey = contract.columns.some((column) => column.key)
-  return [
-    ...(write.strategy === 'replace-table' ? [deleteStatement(name, contract, 'difference')] : []),
-    ...(hasKey && write.strategy !== 'insert-once' ? rewrites : []),
-    insert,
-  ]
 }
 
 function catalogOf(file: AttachedFile | null): string {

@@ -5,16 +5,28 @@ import type { Applied, Difference } from '../../model/target.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { TableIdentity } from './catalog.ts'
 import type { Connection } from './connection.ts'
+import { requireNoneOutside } from './outside.ts'
 import { pushRows } from './push.ts'
-import type { WriteContext } from './sql.ts'
-import * as sql from './sql.ts'
+import * as removal from './removal-sql.ts'
+import * as settle from './settle-sql.ts'
+import { DIFFERENCE, type WriteContext } from './sql.ts'
+import { addKeySql, createTableSql, newTableTarget } from './table-sql.ts'
+import { sayWhatTriggersChanged, suppressed, triggersOf } from './triggers.ts'
+import * as sql from './write-sql.ts'
 
-const NOTHING: Applied = { inserted: 0, updated: 0, unchanged: 0, stale: 0, frozen: 0, deleted: 0 }
+const NOTHING: Applied = {
+  inserted: 0,
+  updated: 0,
+  unchanged: 0,
+  stale: 0,
+  frozen: 0,
+  deleted: 0,
+  marked: 0,
+  restored: 0,
+}
 
 /** Below so many rows the planner's guess about a new table does no harm. */
 const ANALYZE_FROM_ROWS = 1_000
-/** So many written rows are read again to see whether a trigger has changed them. */
-const SAMPLE_ROWS = 100
 
 export interface ApplyOptions {
   readonly connection: Connection
@@ -30,28 +42,35 @@ export async function applyToNewTable(
   contract: Contract,
   write: WriteStrategy,
 ): Promise<Applied> {
-  await connection.query(sql.createTableSql(identity, contract))
+  await connection.query(createTableSql(identity, contract))
   const ids = contract.columns.map(({ id }) => id)
   const selected = contract.keep.contentHash === null ? ids : [...ids, 'content_hash']
   const inserted = await pushRows(connection, local, {
     select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
-    into: sql.newTableTarget(identity, contract),
+    into: newTableTarget(identity, contract),
     freeze: true,
   })
   requireSent(inserted, difference.inserts)
-  const key = sql.addKeySql(identity, contract, write)
+  const key = addKeySql(identity, contract, write)
   if (key !== null) await connection.query(key)
   return { ...NOTHING, inserted }
 }
 
 /**
- * Writes the difference into an existing table: deletes, then changed rows, then new ones, so that a value under a second
- * unique constraint is free before it is taken. What was not written is looked at once more, under its lock, and named.
+ * Writes the difference into an existing table: deletes, then marks, then changed rows, then new ones, so that a value under
+ * a second unique constraint is free before it is taken. What was not written is looked at once more, under its lock, and
+ * named.
+ *
+ * @param frozen Whether an existing key may not change (G12).
  */
-export async function applyToTable(options: ApplyOptions, context: WriteContext): Promise<Applied> {
+export async function applyToTable(
+  options: ApplyOptions,
+  context: WriteContext,
+  frozen: boolean,
+): Promise<Applied> {
   const { connection, local, difference } = options
   const { contract, write } = context
-  const total = difference.inserts + difference.updates + difference.deletes
+  const total = difference.inserts + difference.updates + difference.deletes + difference.marks
   if (total === 0) return NOTHING
   await connection.query(sql.createDifferenceSql(context))
   const sent = await pushRows(connection, local, {
@@ -60,28 +79,45 @@ export async function applyToTable(options: ApplyOptions, context: WriteContext)
     into: sql.differenceTarget(contract),
   })
   requireSent(sent, total)
-  if (total >= ANALYZE_FROM_ROWS) await connection.query(`analyze ${sql.DIFFERENCE}`)
+  if (total >= ANALYZE_FROM_ROWS) await connection.query(`analyze ${DIFFERENCE}`)
   if (context.enforcement === 'table lock') await connection.query(sql.lockTableSql(context))
 
-  const deleted = difference.deletes === 0 ? 0 : await countOf(connection, sql.deleteSql(context))
-  if (difference.inserts + difference.updates === 0) return { ...NOTHING, deleted }
+  const removed = await remove(connection, context, difference)
+  if (difference.inserts + difference.updates === 0) return { ...NOTHING, ...removed }
   if (context.enforcement === 'none') {
     const inserted = await countOf(connection, sql.appendSql(context))
     requireAllInserted(inserted, difference.inserts, context)
-    return { ...NOTHING, deleted, inserted }
+    return { ...NOTHING, ...removed, inserted }
   }
   await connection.query(sql.createWorkTablesSql(context))
   const rest =
-    write.strategy === 'insert-once'
+    write.strategy === 'insert-once' || frozen
       ? await insertNew(connection, context)
       : await upsert(connection, context, options.notice)
   await sayWhatTriggersChanged(connection, context, options.notice)
-  const [written] = await connection.query(sql.writtenCountSql())
+  const [written] = await connection.query(settle.writtenCountSql(context))
   return {
-    deleted,
+    ...removed,
     inserted: Number(written?.inserted),
     updated: Number(written?.updated),
+    restored: Number(written?.restored),
     ...rest,
+  }
+}
+
+/** Takes away, or marks, what the load no longer has. A statement over no rows would still fire triggers. */
+async function remove(
+  connection: Connection,
+  context: WriteContext,
+  { deletes, marks }: Difference,
+): Promise<Pick<Applied, 'deleted' | 'marked'>> {
+  const { gone } = context.contract.keep
+  if (marks > 0 && gone === null) {
+    throw new StetError('STET_INTERNAL', `${marks} rows are to be marked, and no column is kept for the mark`)
+  }
+  return {
+    deleted: deletes === 0 ? 0 : await countOf(connection, removal.deleteSql(context)),
+    marked: marks === 0 || gone === null ? 0 : await countOf(connection, removal.markSql(context, gone)),
   }
 }
 
@@ -92,25 +128,34 @@ async function upsert(
   context: WriteContext,
   notice: (message: string) => void,
 ): Promise<NotWritten> {
-  await lookUp(connection, context, 1)
+  await lookUpAndUpdate(connection, context, 1)
   await connection.query(sql.insertSql(context))
-  if ((await countOf(connection, sql.unsettledSql(context))) > 0) {
+  if ((await countOf(connection, settle.unsettledSql(context))) > 0) {
     // Keys that another writer has put there between the look and the insert.
-    await lookUp(connection, context, 2)
-    const lost = await countOf(connection, sql.unsettledSql(context))
+    await lookUpAndUpdate(connection, context, 2)
+    const lost = await countOf(connection, settle.unsettledSql(context))
     if (lost > 0) throw notInserted(lost, context)
   }
   return { ...(await classify(connection, context, notice)), frozen: 0 }
 }
 
 /** Locks the rows that are there and writes those that differ. A statement over no rows would still fire triggers. */
-async function lookUp(connection: Connection, context: WriteContext, round: 1 | 2): Promise<void> {
+async function lookUpAndUpdate(connection: Connection, context: WriteContext, round: 1 | 2): Promise<void> {
+  const { columns, keep } = context.contract
+  const changeable = keep.gone !== null || columns.some((column) => !column.key && !column.ignored)
+  if ((await lookUp(connection, context, round)) > 0 && changeable) {
+    await connection.query(sql.updateSql(context, round))
+  }
+}
+
+/** Locks the rows that are there; how many there are. */
+async function lookUp(connection: Connection, context: WriteContext, round: 1 | 2): Promise<number> {
   await connection.query(sql.lookUpSql(context, round))
-  const [found] = await connection.query(sql.existingCountSql(round))
+  const [found] = await connection.query(settle.existingCountSql(round))
   const rows = Number(found?.rows)
-  if (rows === 0) return
+  if (rows === 0) return 0
   if (found?.rows !== found?.keys) {
-    const [doubled] = await connection.query(sql.doubledSql(context))
+    const [doubled] = await connection.query(settle.doubledSql(context))
     throw new StetError(
       'STET_KEY_CONSTRAINT',
       `${context.table.identity.qualified} has the key ${doubled?.key} more than once (G1)`,
@@ -119,20 +164,22 @@ async function lookUp(connection: Connection, context: WriteContext, round: 1 | 
       },
     )
   }
-  const changeable = context.contract.columns.some((column) => !column.key && !column.ignored)
-  if (changeable) await connection.query(sql.updateSql(context, round))
+  await requireNoneOutside(connection, context, round)
+  return rows
 }
 
-/** Inserts new keys; a key that is there meanwhile stays as it is. */
+/** Inserts new keys; a key that is there stays as it is. */
 async function insertNew(connection: Connection, context: WriteContext): Promise<NotWritten> {
+  // Where an index says which keys are there, the insert itself finds out; else, or when it matters where, a look comes first.
+  const looks = context.enforcement === 'table lock' || context.write.strategy === 'replace-partition'
+  const before = looks ? await lookUp(connection, context, 1) : 0
   await connection.query(sql.insertSql(context))
-  const left = await countOf(connection, sql.unsettledSql(context))
-  if (left === 0) return { unchanged: 0, stale: 0, frozen: 0 }
-  await connection.query(sql.lookUpSql(context, 2))
-  const lost = await countOf(connection, sql.unsettledSql(context))
+  const left = await countOf(connection, settle.unsettledSql(context))
+  if (left === 0) return { unchanged: 0, stale: 0, frozen: before }
+  const meanwhile = await lookUp(connection, context, 2)
+  const lost = await countOf(connection, settle.unsettledSql(context))
   if (lost > 0) throw notInserted(lost, context)
-  const [frozen] = await connection.query(sql.existingCountSql(2))
-  return { unchanged: 0, stale: 0, frozen: Number(frozen?.rows) }
+  return { unchanged: 0, stale: 0, frozen: before + meanwhile }
 }
 
 /** Names every row that was not written: equal, older than the table's, or kept from being written by a trigger. */
@@ -141,14 +188,14 @@ async function classify(
   context: WriteContext,
   notice: (message: string) => void,
 ): Promise<Pick<NotWritten, 'unchanged' | 'stale'>> {
-  const [row] = await connection.query(sql.classifySql(context))
+  const [row] = await connection.query(settle.classifySql(context))
   const refused = Number(row?.refused)
   const probe = row?.refused_row ?? null
   if (refused > 0 && probe !== null) {
     // Either a BEFORE INSERT trigger made the row equal to what is there, or a BEFORE UPDATE trigger said no. Only trying
     // can tell, and what is tried is undone.
     await connection.query('savepoint stet_probe')
-    const changed = await connection.query(sql.probeSql(context, probe))
+    const changed = await connection.query(settle.probeSql(context, probe))
     await connection.query('rollback to savepoint stet_probe')
     if (changed.length === 0) throw suppressed(`${refused} changed rows`, 'onUpdate', context)
     notice(
@@ -170,47 +217,7 @@ function notInserted(rows: number, context: WriteContext): StetError {
   )
 }
 
-function suppressed(what: string, event: 'onInsert' | 'onUpdate', context: WriteContext): StetError {
-  const triggers = triggersOf(context, event)
-  return new StetError(
-    'STET_TRIGGER',
-    `${what} of ${context.table.identity.qualified} were suppressed by a trigger (${triggers})`,
-    {
-      hint: `Nothing was written. Change ${triggers} so that it returns the row, or leave these rows out of the load`,
-    },
-  )
-}
-
-function triggersOf({ table }: WriteContext, event: 'onInsert' | 'onUpdate'): string {
-  const names = table.rowTriggers
-    .filter((trigger) => trigger[event] && trigger.before)
-    .map(({ name }) => `"${name}"`)
-  return names.length === 0 ? 'a trigger' : `trigger ${names.join(', ')}`
-}
-
-/**
- * A trigger that rewrites a value makes the row differ from its source for ever, and every run would write it again (G2).
- * Some of the written rows are read once more, and what was changed is said.
- */
-async function sayWhatTriggersChanged(
-  connection: Connection,
-  context: WriteContext,
-  notice: (message: string) => void,
-): Promise<void> {
-  const [sample] = await connection.query(sql.sampleSql(context, SAMPLE_ROWS))
-  if (sample === undefined) return
-  if (Number(sample.gone) > 0) throw suppressed(`${sample.gone} written rows`, 'onInsert', context)
-  const rewritten = context.contract.columns.filter(({ id }) => Number(sample[id] ?? 0) > 0)
-  if (rewritten.length === 0) return
-  const names = context.table.rowTriggers.map(({ name }) => `"${name}"`)
-  notice(
-    `Trigger ${names.join(', ')} on ${context.table.identity.qualified} rewrites ${rewritten
-      .map(({ name }) => `"${name}"`)
-      .join(', ')}: every run finds these rows changed and writes them again (G2)`,
-  )
-}
-
-/** The same for rows without a key: they cannot be looked up, only counted. */
+/** Rows without a key cannot be looked up, only counted. */
 function requireAllInserted(inserted: number, wanted: number, context: WriteContext): void {
   if (inserted !== wanted) throw suppressed(`${wanted - inserted} new rows`, 'onInsert', context)
 }
@@ -223,36 +230,4 @@ function requireSent(sent: number, wanted: number): void {
 async function countOf(connection: Connection, query: string): Promise<number> {
   const [row] = await connection.query(query)
   return Number(row?.rows ?? 0)
-}
-
-/** What would be sent, for people. */
-export function statementsOf(
-  context: Omit<WriteContext, 'table'> & { readonly table: WriteContext['table'] | null },
-  identity: TableIdentity,
-): readonly string[] {
-  const { table, contract, write, enforcement } = context
-  if (table === null) {
-    const key = sql.addKeySql(identity, contract, write)
-    return [
-      sql.createTableSql(identity, contract),
-      `copy ${sql.newTableTarget(identity, contract)} from stdin (format text, freeze)`,
-      ...(key === null ? [] : [key]),
-    ]
-  }
-  const full: WriteContext = { ...context, table }
-  const changes = write.strategy !== 'insert-once'
-  return [
-    sql.createDifferenceSql(full),
-    `copy ${sql.differenceTarget(contract)} from stdin (format text)`,
-    ...(enforcement === 'table lock' ? [sql.lockTableSql(full)] : []),
-    ...(write.strategy === 'replace-table' ? [sql.deleteSql(full)] : []),
-    ...(enforcement === 'none'
-      ? [sql.appendSql(full)]
-      : [
-          sql.createWorkTablesSql(full),
-          ...(changes ? [sql.lookUpSql(full, 1), sql.updateSql(full, 1)] : []),
-          sql.insertSql(full),
-          ...(changes ? [sql.classifySql(full)] : []),
-        ]),
-  ]
 }

@@ -206,12 +206,7 @@ async function readColumns(
   return rows.map((row) => {
     const storage = row.storage ?? ''
     const comment = row.comment ?? null
-    const kept =
-      comment === KEPT_COMMENTS.updatedAt
-        ? 'updatedAt'
-        : comment === KEPT_COMMENTS.contentHash
-          ? 'contentHash'
-          : undefined
+    const kept = KEPT_ROLES.find((role) => KEPT_COMMENTS[role] === comment)
     return {
       number: row.number ?? '',
       column: {
@@ -234,7 +229,14 @@ async function readColumns(
 }
 
 /** How a column that Stet made for itself is marked; the comment lives and dies with the column. */
-export const KEPT_COMMENTS = { updatedAt: 'stet:updated_at', contentHash: 'stet:content_hash' } as const
+export const KEPT_COMMENTS = {
+  updatedAt: 'stet:updated_at',
+  contentHash: 'stet:content_hash',
+  gone: 'stet:gone',
+} as const
+
+/** The columns that Stet may keep, by what they are for. */
+export const KEPT_ROLES = ['updatedAt', 'contentHash', 'gone'] as const
 
 async function readUniques(connection: Connection, oid: string): Promise<readonly UniqueIndex[]> {
   const rows = await connection.query(

@@ -1,10 +1,16 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import { formatColumnType } from '../../model/column-type.ts'
-import type { Contract, ContractColumn } from '../../model/columns.ts'
+import type { Contract, ContractColumn, KeptColumns } from '../../model/columns.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import { requireIdentifierFits } from '../shared/table-name.ts'
-import type { CatalogColumn, CatalogTable, TableIdentity, UniqueIndex } from './catalog.ts'
+import {
+  type CatalogColumn,
+  type CatalogTable,
+  KEPT_ROLES,
+  type TableIdentity,
+  type UniqueIndex,
+} from './catalog.ts'
 
 /** PostgreSQL cuts longer identifiers with no more than a notice. */
 export const IDENTIFIER_BYTES_MAX = 63
@@ -65,9 +71,7 @@ export function requireCreatable(identity: TableIdentity, contract: Contract): v
     )
   }
   for (const column of contract.columns) requireIdentifierFits(column.name, IDENTIFIER_BYTES_MAX)
-  for (const name of [contract.keep.updatedAt, contract.keep.contentHash]) {
-    if (name !== null) requireIdentifierFits(name, IDENTIFIER_BYTES_MAX)
-  }
+  for (const name of keptNames(contract)) requireIdentifierFits(name, IDENTIFIER_BYTES_MAX)
 }
 
 /** Refuses a contract that the columns of the table cannot hold, with the statement that would change it. */
@@ -86,10 +90,7 @@ export function requireColumns(table: CatalogTable, contract: Contract): void {
     })
   }
   for (const column of contract.columns) requireWritable(name, column, byName.get(column.name))
-  const written = new Set([
-    ...contract.columns.map((column) => column.name),
-    ...[contract.keep.updatedAt, contract.keep.contentHash].filter((kept) => kept !== null),
-  ])
+  const written = new Set([...contract.columns.map((column) => column.name), ...keptNames(contract)])
   const needed = table.columns.filter(
     (column) => !column.optional && !column.generated && !written.has(column.name),
   )
@@ -127,27 +128,40 @@ function requireWritable(table: string, column: ContractColumn, found: CatalogCo
   }
 }
 
+function keptNames({ keep }: Contract): readonly string[] {
+  return KEPT_ROLES.map((role) => keep[role]).filter((name) => name !== null)
+}
+
 /** Types that can hold what Stet writes into its own columns. */
-const KEPT_TYPES = {
+const KEPT_TYPES: Readonly<Record<keyof KeptColumns, readonly string[]>> = {
   updatedAt: ['timestamptz', 'timestamp'],
   contentHash: ['text', 'varchar'],
-} as const
+  gone: ['timestamptz', 'timestamp'],
+}
 
 function requireKept(table: CatalogTable, contract: Contract): void {
-  for (const role of ['updatedAt', 'contentHash'] as const) {
+  for (const role of KEPT_ROLES) {
     const name = contract.keep[role]
     if (name === null) continue
     const found = table.columns.find((column) => column.name === name)
-    const types: readonly string[] = KEPT_TYPES[role]
-    if (found !== undefined && types.includes(found.type.kind) && !found.generated) continue
+    const types = KEPT_TYPES[role]
     const table_ = table.identity.qualified
-    const wanted = `${quoteIdentifier(name)} ${types[0]}`
+    if (found !== undefined && types.includes(found.type.kind) && !found.generated) {
+      if (role === 'gone' && !found.nullable) {
+        throw new StetError(
+          'STET_COLUMNS',
+          `Column "${name}" of ${table_} refuses NULL, which keep.gone holds in live rows`,
+          { hint: `Run: alter table ${table_} alter column ${quoteIdentifier(name)} drop not null` },
+        )
+      }
+      continue
+    }
     throw new StetError(
       'STET_COLUMNS',
       found === undefined
         ? `${table_} has no column "${name}" for keep.${role}`
         : `Column "${name}" of ${table_} is ${found.native}; keep.${role} needs ${types[0]}`,
-      { hint: `Run: alter table ${table_} add column ${wanted}` },
+      { hint: `Run: alter table ${table_} add column ${quoteIdentifier(name)} ${types[0]}` },
     )
   }
 }

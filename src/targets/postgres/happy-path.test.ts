@@ -66,7 +66,16 @@ for (const { name, url } of postgresServers()) {
         ['C', '1', '1'],
       ],
     })
-    expect(second).toEqual({ inserted: 1, updated: 1, unchanged: 0, stale: 1, frozen: 0, deleted: 0 })
+    expect(second).toEqual({
+      inserted: 1,
+      updated: 1,
+      unchanged: 0,
+      stale: 1,
+      frozen: 0,
+      deleted: 0,
+      marked: 0,
+      restored: 0,
+    })
     expect((await db.client.query('select order_ref, amount::text from orders order by 1')).rows).toEqual([
       { order_ref: 'A', amount: '9.99' },
       { order_ref: 'B', amount: '2.00' },

@@ -2,9 +2,10 @@ import type { ClientConfig } from 'pg'
 import { StetError } from '../../errors.ts'
 import type { Target } from '../../model/target.ts'
 import { IDENTIFIER_BYTES_MAX } from './checks.ts'
-import { openConnection } from './connection.ts'
+import { type Connection, openConnection } from './connection.ts'
 import { loadDriver } from './driver.ts'
 import { describeError } from './errors.ts'
+import { openEditor } from './record/editor.ts'
 import { readRunLog } from './record/run-log.ts'
 import { openSession } from './session.ts'
 
@@ -33,25 +34,31 @@ export function postgres(options: PostgresOptions = {}): Target {
     ...(url === undefined ? {} : { connectionString: url }),
   }
   const connect = async (signal?: AbortSignal) => openConnection(await loadDriver(), config, signal)
+  const opening = async <T>(
+    signal: AbortSignal,
+    action: string,
+    open: (connection: Connection) => Promise<T>,
+  ): Promise<T> => {
+    const connection = await connect(signal)
+    try {
+      return await open(connection)
+    } catch (error) {
+      await connection[Symbol.asyncDispose]()
+      throw describeError(error, action)
+    }
+  }
   return {
     kind: 'postgres',
     description: describeUrl(url),
     capabilities: {
-      strategies: ['upsert', 'insert-once', 'replace-table'],
+      strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
       transactional: true,
       identifierBytesMax: IDENTIFIER_BYTES_MAX,
       contentHashByDefault: true,
     },
     open: (options) => openSession(connect, options),
-    openRunLog: async ({ signal }) => {
-      const connection = await connect(signal)
-      try {
-        return await readRunLog(connection)
-      } catch (error) {
-        await connection[Symbol.asyncDispose]()
-        throw describeError(error, 'read the record of runs')
-      }
-    },
+    openRunLog: ({ signal }) => opening(signal, 'read the record of runs', readRunLog),
+    openRecord: ({ signal }) => opening(signal, 'open the record of runs', openEditor),
   }
 }
 

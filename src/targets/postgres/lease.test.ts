@@ -55,12 +55,9 @@ async function open(
       await local.run(
         `create table difference as select 'insert' as op, *, null::varchar as content_hash, null::varchar as row_id from ${landed}`,
       )
-      await session.apply(contract, { table: 'difference', inserts: 1, updates: 0, deletes: 0 })
+      await session.apply(contract, { table: 'difference', inserts: 1, updates: 0, deletes: 0, marks: 0 })
     },
-    commit: () =>
-      session.commit(
-        recordOf(attemptId, { inserted: 1, updated: 0, unchanged: 0, stale: 0, frozen: 0, deleted: 0 }),
-      ),
+    commit: () => session.commit(recordOf(attemptId, { inserted: 1 })),
     [Symbol.asyncDispose]: async () => {
       await session[Symbol.asyncDispose]()
       await local[Symbol.asyncDispose]()

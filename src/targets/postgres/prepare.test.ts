@@ -161,6 +161,22 @@ const REFUSALS: readonly Refusal[] = [
     message: /"changed" of public.t is integer/,
   },
   {
+    why: 'a column for marks that is not there',
+    setup: `create table t (k text primary key, v text)`,
+    load: { keep: { gone: 'deleted at' } },
+    code: 'STET_COLUMNS',
+    message: /no column "deleted at" for keep.gone/,
+    hint: 'Run: alter table public.t add column "deleted at" timestamptz',
+  },
+  {
+    why: 'a column for marks that live rows cannot leave empty',
+    setup: `create table t (k text primary key, v text, gone timestamptz not null default now())`,
+    load: { keep: { gone: 'gone' } },
+    code: 'STET_COLUMNS',
+    message: /"gone" of public.t refuses NULL/,
+    hint: 'Run: alter table public.t alter column "gone" drop not null',
+  },
+  {
     why: 'a schema that is not there',
     setup: '',
     load: { table: 'nowhere.t' },

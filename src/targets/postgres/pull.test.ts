@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { connect, freshDatabase, postgresServers } from '../../../test/support/databases.ts'
-import { contractFor, type Load, load } from '../../../test/support/postgres-target.ts'
+import { contractFor, type Load, load, startOf } from '../../../test/support/postgres-target.ts'
 import { openLocalEngine } from '../../local/engine.ts'
 import { postgres } from './index.ts'
 
@@ -254,17 +254,7 @@ for (const { name, url } of postgresServers()) {
       signal: new AbortController().signal,
       notice: () => undefined,
     })
-    await session.acquire({
-      attemptId: 'a',
-      runId: 'r',
-      pipeline: 'p',
-      source: 's',
-      slice: 'all',
-      strategy: 'upsert',
-      truth: 'source',
-      holder: 'h',
-      stetVersion: '0',
-    })
+    await session.acquire(startOf({ write }))
     const contract = contractFor(
       { table: 't', write, columns: { k: 'text', v: 'text' }, rows: [] },
       await session.describe(),

@@ -7,6 +7,7 @@ import type { CatalogTable } from './catalog.ts'
 import type { Connection } from './connection.ts'
 import { type PulledColumn, pullRows } from './pull.ts'
 import { pushRows } from './push.ts'
+import { inSliceSql } from './slice-sql.ts'
 import { keyMatch, pulledExpression, rowIdExpression, storageBase } from './sql.ts'
 
 /**
@@ -27,22 +28,33 @@ export interface PullScopeOptions {
 
 /** Brings the target's rows in scope into the local engine, every value exactly. */
 export async function pullScope(options: PullScopeOptions): Promise<RowsInScope> {
-  const { connection, local, table, contract, scope } = options
+  const { connection, local, contract, scope } = options
   const keyless = contract.columns.every((column) => !column.key)
+  const { gone } = contract.keep
   const columns = [
     ...contract.columns.map(pulledColumn),
     ...(keyless ? [{ id: 'row_id', readAs: 'VARCHAR', value: 'row_id', unheld: null }] : []),
+    ...(gone === null ? [] : [{ id: 'is_gone', readAs: 'BOOLEAN', value: 'is_gone', unheld: null }]),
   ]
   const selected = [
     '1',
     ...contract.columns.map((column) => pulledExpression(column)),
     ...(keyless ? [rowIdExpression()] : []),
+    ...(gone === null ? [] : [`t.${quoteIdentifier(gone)} is not null`]),
   ].join(', ')
-  const query =
-    scope.kind === 'table'
-      ? `select ${selected} from ${table.identity.qualified} as t`
-      : await queryByKeys(options, selected, scope)
-  return pullRows(connection, local, query, columns)
+  return pullRows(connection, local, await queryOf(options, selected, scope), columns)
+}
+
+async function queryOf(options: PullScopeOptions, selected: string, scope: Scope): Promise<string> {
+  const { table } = options
+  switch (scope.kind) {
+    case 'table':
+      return `select ${selected} from ${table.identity.qualified} as t`
+    case 'slice':
+      return `select ${selected} from ${table.identity.qualified} as t where ${inSliceSql(table, scope.slice, 't')}`
+    case 'keys':
+      return queryByKeys(options, selected, scope)
+  }
 }
 
 async function queryByKeys(

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { StetError } from '../../errors.ts'
 import type { Contract } from '../../model/columns.ts'
-import type { RunStart } from '../../model/run.ts'
-import type { OpenTargetOptions, TargetSession } from '../../model/target.ts'
+import type { RunRecord, RunStart } from '../../model/run.ts'
+import type { Slice } from '../../model/slice.ts'
+import type { CommitExtras, History, OpenTargetOptions, TargetSession } from '../../model/target.ts'
 import { parseTableName, requireIdentifierFits, type TableName } from '../shared/table-name.ts'
-import { applyToNewTable, applyToTable, statementsOf } from './apply.ts'
+import { applyToNewTable, applyToTable } from './apply.ts'
 import { canonicalTexts } from './canonical.ts'
 import { type CatalogTable, fingerprintOf, identify, readCatalog, type TableIdentity } from './catalog.ts'
 import {
@@ -16,14 +16,20 @@ import {
   requireTable,
 } from './checks.ts'
 import type { Connection } from './connection.ts'
-import { describeError, isConnectionLoss } from './errors.ts'
+import { describeError, isConnectionLoss, sqlstateOf } from './errors.ts'
+import { lockTable, requireLease, takeLease } from './locks.ts'
 import { resolveOutcome } from './outcome.ts'
 import { type Heartbeat, startHeartbeat } from './record/heartbeat.ts'
-import { type Lease, leaseLost, releaseLease, tryLease, until } from './record/lease.ts'
+import { readHistory } from './record/history.ts'
+import { type Lease, leaseLost, releaseLease } from './record/lease.ts'
 import { migrate } from './record/migrations.ts'
+import { keepRejects } from './record/quarantine.ts'
 import { findRecord, finishRun, insertRun } from './record/runs.ts'
+import { moveWatermark } from './record/watermark.ts'
 import { pullScope } from './scope.ts'
 import { keyedPlansSql, settingsSql } from './settings.ts'
+import { statementsOf } from './statements.ts'
+import { inTransactionOf } from './transaction.ts'
 
 /** Opens connections for a session: its own, which an abort cuts, and others that go on after one. */
 export type Connect = (signal?: AbortSignal) => Promise<Connection>
@@ -50,6 +56,8 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
   let heartbeat: Heartbeat | undefined
   let table: CatalogTable | null = null
   let prepared: Prepared | undefined
+  /** Of the last scope, for the statements of a plan. */
+  let scopeSlice: Slice | null = null
   let inTransaction = false
 
   /** Gives an abort's own reason, and every other failure its place in the table of errors. */
@@ -71,6 +79,15 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
   const leaseOf = (): Lease => {
     if (lease === undefined) throw new StetError('STET_INTERNAL', 'acquire() was not called')
     return lease
+  }
+
+  const keepExtras = async (record: RunRecord, extras: CommitExtras) => {
+    if (start === undefined) return
+    const { pipeline, slice } = start
+    const where = { pipeline, table: identity.qualified, slice, attemptId: record.attemptId }
+    await keepRejects(connection, extras.quarantine, { ...where, files: record.files })
+    if (extras.watermark === null) return
+    await moveWatermark(connection, extras.watermark, identity.qualified, record.attemptId)
   }
 
   const begin = async () => {
@@ -98,6 +115,13 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         }
         heartbeat = startHeartbeat({ lease, leaseTimeoutMs, connection: beating, connect })
       }),
+
+    history: (pipeline, slice) =>
+      doing('read the record of', () =>
+        inTransactionOf(connection, settings, () =>
+          readHistory(connection, pipeline, identity.qualified, slice),
+        ).catch((error: unknown) => withoutRecord(error, options)),
+      ),
 
     describe: () =>
       doing('describe', async () => {
@@ -170,26 +194,28 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
     rowsInScope: (contract, scope) =>
       doing('read', async () => {
         if (table === null) throw new StetError('STET_INTERNAL', `${identity.qualified} does not exist yet`)
+        scopeSlice = scope.kind === 'slice' ? scope.slice : null
         return pullScope({ connection, local, table, contract, scope, readOnly: mode === 'plan' })
       }),
 
-    apply: (contract, difference) =>
+    apply: (contract, difference, load) =>
       doing('write', async () => {
         const { enforcement } = contractOf()
         const work = { connection, local, difference, notice }
-        return table === null
-          ? applyToNewTable(work, identity, contract, write)
-          : applyToTable(work, { table, contract, write, enforcement })
+        if (table === null) return applyToNewTable(work, identity, contract, write)
+        const slice = load === undefined ? scopeSlice : load.slice
+        return applyToTable(work, { table, contract, write, enforcement, slice }, load?.frozen === true)
       }),
 
-    statements: () => statementsOf({ table, write, ...contractOf() }, identity),
+    statements: () => statementsOf({ table, write, slice: scopeSlice, ...contractOf() }, identity),
 
-    commit: (record) =>
+    commit: (record, extras) =>
       doing('commit', async () => {
         if (heartbeat?.lost === true || !(await releaseLease(connection, leaseOf())))
           throw leaseLost(leaseOf())
         const transaction = await finishRun(connection, record)
         if (transaction === null) throw leaseLost(leaseOf())
+        if (extras !== undefined) await keepExtras(record, extras)
         try {
           const done = await connection.command('commit')
           inTransaction = false
@@ -250,80 +276,11 @@ async function identifyOrClose(connection: Connection, name: TableName): Promise
   }
 }
 
-/** Runs work in a transaction of its own. */
-async function inTransactionOf<T>(
-  connection: Connection,
-  settings: string,
-  work: () => Promise<T>,
-): Promise<T> {
-  await connection.query(`begin;\n${settings}`)
-  try {
-    const result = await work()
-    await connection.query('commit')
-    return result
-  } catch (error) {
-    if (!connection.lost) await connection.query('rollback').catch(() => undefined)
-    throw error
-  }
-}
-
-async function takeLease(
-  connection: Connection,
-  settings: string,
-  identity: TableIdentity,
-  start: RunStart,
-  { lockTimeoutMs, leaseTimeoutMs, signal, notice }: OpenTargetOptions,
-  heartbeatProcess: string | null,
-): Promise<Lease> {
-  const name = { table: identity.qualified, slice: start.slice }
-  let holder = ''
-  const lease = await until(
-    () =>
-      inTransactionOf(connection, settings, async () => {
-        const outcome = await tryLease(connection, { name, start, leaseTimeoutMs, heartbeatProcess })
-        if (outcome.lease === null) {
-          if (holder !== outcome.holder)
-            notice(`Waiting for ${outcome.holder}, which is loading ${name.table}`)
-          holder = outcome.holder
-          return null
-        }
-        if (outcome.tookOverFrom !== null) {
-          notice(`Took over the lease of ${name.table} from ${outcome.tookOverFrom}, which was interrupted`)
-        }
-        await insertRun(connection, name.table, start, outcome.lease.epoch)
-        return outcome.lease
-      }),
-    { timeoutMs: lockTimeoutMs, signal },
-  )
-  if (lease !== null) return lease
-  throw new StetError('STET_LOCKED', `${name.table} is being loaded by ${holder} (G7)`, {
-    hint: 'Wait for it, or give a longer --lock-timeout; a run that died is taken over by itself',
-    details: { table: name.table, slice: name.slice, holder },
-  })
-}
-
-/** The lock of a table among all runs of Stet, for the rest of the transaction; its key is the table's name. */
-async function lockTable(
-  connection: Connection,
-  { qualified }: TableIdentity,
-  notice: (message: string) => void,
-): Promise<void> {
-  const key = createHash('sha256').update(`stet:table:${qualified}`).digest().readBigInt64BE().toString()
-  const [row] = await connection.query('select pg_try_advisory_xact_lock($1) as locked', [key])
-  if (row?.locked === 't') return
-  notice(`Waiting for another run that writes ${qualified}`)
-  // A statement of its own: what follows must see the rows that were committed while this one waited.
-  await connection.query('select pg_advisory_xact_lock($1)', [key])
-}
-
-async function requireLease(connection: Connection, lease: Lease): Promise<void> {
-  const [row] = await connection.query(
-    `select epoch = $3 and attempt_id = $4 as held
-       from stet.lease
-      where table_name = $1 and slice = $2`,
-    [lease.table, lease.slice, lease.epoch, lease.attemptId],
-  )
-  if (row?.held !== 't') throw leaseLost(lease)
+/** A plan needs no rights on the record; what it cannot read it says. A run that may not read it cannot be recorded either. */
+function withoutRecord(error: unknown, { mode, notice }: OpenTargetOptions): History {
+  if (mode !== 'plan' || sqlstateOf(error) !== '42501') throw error
+  notice('The record in schema "stet" may not be read, so the plan knows of no watermark and no frozen slice')
+  return { watermark: null, frozen: false }
 }
 
 async function requireNullsNotDistinct(

@@ -3,8 +3,12 @@ import { StetError } from '../../../errors.ts'
 import { openLocalEngine } from '../../../local/engine.ts'
 import { type RunLog, type RunLogEntry, verdictOf } from '../../../model/run.ts'
 import { attachFile } from '../attach.ts'
-import { countsIn, errorIn, filesIn, rejectsIn, statusOf } from './runs.ts'
-import { recordSchema, recordVersion, refuseNewerRecord } from './schema.ts'
+import { duckdbTableName } from '../table-name.ts'
+import { isoSql } from './clock.ts'
+import { listEvents } from './events.ts'
+import { countsIn, errorIn, filesIn, rejectsIn, statusOf, textIn, windowIn } from './runs.ts'
+import { recordSchema, recordVersion, refuseNewerRecord, SLICES_VERSION } from './schema.ts'
+import { listWatermarks } from './watermark.ts'
 
 /** People wait for this; a run that holds the file for longer is named instead. */
 const WAIT_MS = 2_000
@@ -19,7 +23,11 @@ const LISTED_MAX = 1_000_000
 export async function openRunLog(path: string, shown: string, signal: AbortSignal): Promise<RunLog> {
   const local = await openLocalEngine({ threads: 1 })
 
-  const select = async (where: string, values: readonly DuckDBValue[]): Promise<readonly RunLogEntry[]> => {
+  /** Asks a record that is there; one that has no tables yet for the question gives nothing. */
+  const ask = async <Value>(
+    sinceVersion: number,
+    question: (catalog: string) => Promise<readonly Value[]>,
+  ): Promise<readonly Value[]> => {
     const file = await attachFile({
       local,
       path,
@@ -32,35 +40,44 @@ export async function openRunLog(path: string, shown: string, signal: AbortSigna
     if (file === null) {
       throw new StetError('STET_CONFIG', `No run has been recorded: ${shown} does not exist`, {
         hint: 'Name the file that the runs load into',
+        details: { noRecord: true },
       })
     }
     try {
       const version = await recordVersion(local, file.catalog)
       refuseNewerRecord(version)
-      if (version === 0) return []
-      const reader = await local.duckdb.runAndReadAll(
-        `select *,
-                ${isoSql('started_at')} as started,
-                ${isoSql('finished_at')} as finished,
-                date_diff('millisecond', started_at, finished_at) as duration_ms
-           from ${recordSchema(file.catalog)}.run
-          where ${where}`,
-        [...values],
-      )
-      return reader.getRowObjects().map(entryOf)
+      return version < sinceVersion ? [] : await question(file.catalog)
     } finally {
       await file.release()
     }
   }
 
+  const select = (where: string, values: readonly DuckDBValue[]) =>
+    ask(1, async (catalog) => {
+      const reader = await local.duckdb.runAndReadAll(
+        `select *,
+                ${isoSql('started_at')} as started,
+                ${isoSql('finished_at')} as finished,
+                date_diff('millisecond', started_at, finished_at) as duration_ms
+           from ${recordSchema(catalog)}.run
+          where ${where}`,
+        [...values],
+      )
+      return reader.getRowObjects().map(entryOf)
+    })
+
   // Lines are written one after the other; those of one microsecond stand in the order of their writing.
   const newestFirst = 'order by started_at desc, rowid desc'
   return {
-    list: ({ pipeline, last }) =>
-      select(`($1 is null or pipeline = $1) ${newestFirst} limit $2::bigint`, [
-        pipeline ?? null,
-        String(last ?? LISTED_MAX),
-      ]),
+    list: async ({ pipeline, table, last }) =>
+      select(
+        `($1 is null or pipeline = $1) and ($2 is null or table_name = $2) ${newestFirst} limit $3::bigint`,
+        [
+          pipeline ?? null,
+          table === undefined ? null : duckdbTableName(table).shown,
+          String(last ?? LISTED_MAX),
+        ],
+      ),
     find: async (id) => {
       const named = await select(`run_id = $1 or attempt_id = $1 ${newestFirst}`, [id])
       if (named.length > 0 || id === '') return named
@@ -69,12 +86,10 @@ export async function openRunLog(path: string, shown: string, signal: AbortSigna
       ])
       return new Set(begun.map((entry) => entry.runId)).size === 1 ? begun : []
     },
+    watermarks: () => ask(SLICES_VERSION, (catalog) => listWatermarks(local, catalog)),
+    events: () => ask(SLICES_VERSION, (catalog) => listEvents(local, catalog)),
     [Symbol.asyncDispose]: () => local[Symbol.asyncDispose](),
   }
-}
-
-function isoSql(column: string): string {
-  return `strftime(${column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
 }
 
 function entryOf(row: Readonly<Record<string, DuckDBValue>>): RunLogEntry {
@@ -87,7 +102,10 @@ function entryOf(row: Readonly<Record<string, DuckDBValue>>): RunLogEntry {
     source: String(row.source),
     slice: String(row.slice),
     strategy: String(row.strategy) as RunLogEntry['strategy'],
-    truth: 'source',
+    truth: row.truth === 'snapshot' ? 'snapshot' : 'source',
+    logicalTime: textIn(row, 'logical_time'),
+    code: textIn(row, 'code'),
+    rerunOf: textIn(row, 'rerun_of'),
     holder: String(row.holder),
     stetVersion: String(row.stet_version),
     table: String(row.table_name),
@@ -97,6 +115,7 @@ function entryOf(row: Readonly<Record<string, DuckDBValue>>): RunLogEntry {
     finishedAt: row.finished === null ? null : String(row.finished),
     durationMs: row.duration_ms === null ? null : Number(row.duration_ms),
     counts,
+    window: windowIn(row),
     files: filesIn(row),
     rejects: rejectsIn(row),
     error: errorIn(row),

@@ -9,11 +9,13 @@ import {
   type RunStatus,
 } from '../../../model/run.ts'
 import type { Reject, SourceFile } from '../../../model/source.ts'
+import { hostTime } from './clock.ts'
 import { recordSchema, recordVersion } from './schema.ts'
 
 /** Every count of a run with its column in the record. */
 const COLUMN_BY_COUNT: Readonly<Record<keyof RunCounts, string>> = {
   read: 'rows_read',
+  outside: 'rows_outside',
   filtered: 'rows_filtered',
   added: 'rows_added',
   afterTransform: 'rows_after_transform',
@@ -25,6 +27,9 @@ const COLUMN_BY_COUNT: Readonly<Record<keyof RunCounts, string>> = {
   stale: 'rows_stale',
   frozen: 'rows_frozen',
   deleted: 'rows_deleted',
+  marked: 'rows_marked',
+  restored: 'rows_restored',
+  missing: 'rows_missing',
 }
 const COUNTS = Object.keys(COLUMN_BY_COUNT) as (keyof RunCounts)[]
 
@@ -42,8 +47,8 @@ export async function startRun(
   await local.run(`update ${run} set status = 'interrupted' where status = 'running'`)
   await local.duckdb.run(
     `insert into ${run} (attempt_id, run_id, pipeline, source, slice, table_name, strategy, truth, holder, stet_version,
-                         status, started_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'running', now())`,
+                         logical_time, code, rerun_of, status, started_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'running', now())`,
     [
       start.attemptId,
       start.runId,
@@ -55,25 +60,20 @@ export async function startRun(
       start.truth,
       start.holder,
       start.stetVersion,
+      start.logicalTime,
+      start.code,
+      start.rerunOf,
     ],
   )
 }
 
-/**
- * This moment, by the clock that the engine's own `now()` reads. `now()` itself stands still from the beginning of a
- * transaction, and a run's rows are written in the one that ends it.
- */
-function hostTime(): string {
-  return `timestamptz '${new Date().toISOString()}'`
-}
-
 /** Completes the run's line, in the transaction that the connection is in. */
 export async function finishRun(local: LocalConnection, catalog: string, record: RunRecord): Promise<void> {
-  const counts = COUNTS.map((count, position) => `${COLUMN_BY_COUNT[count]} = $${position + 7}::bigint`)
+  const counts = COUNTS.map((count, position) => `${COLUMN_BY_COUNT[count]} = $${position + 9}::bigint`)
   const result = await local.duckdb.run(
     `update ${recordSchema(catalog)}.run
         set status = $2, files = $3, rejects = $4, error_code = $5, error_message = $6, finished_at = ${hostTime()},
-            ${counts.join(', ')}
+            window_from = $7, window_to = $8, ${counts.join(', ')}
       where attempt_id = $1`,
     [
       record.attemptId,
@@ -82,6 +82,8 @@ export async function finishRun(local: LocalConnection, catalog: string, record:
       JSON.stringify(record.rejects),
       record.error?.code ?? null,
       record.error?.message ?? null,
+      record.window?.from ?? null,
+      record.window?.to ?? null,
       ...COUNTS.map((count) => String(record.counts[count])),
     ],
   )
@@ -109,6 +111,7 @@ export async function findFinishedRun(
     attemptId,
     status: status === 'running' ? 'interrupted' : status,
     counts: countsIn(row) ?? NO_COUNTS,
+    window: windowIn(row),
     files: filesIn(row),
     rejects: rejectsIn(row),
     error: errorIn(row),
@@ -164,10 +167,22 @@ export function statusOf(row: Row): RunStatus {
   return status === 'running' || status === 'succeeded' || status === 'failed' ? status : 'interrupted'
 }
 
+/** A text of the row; null also where the record is older than the column. */
+export function textIn(row: Row, column: string): string | null {
+  const text = row[column]
+  return text === null || text === undefined ? null : String(text)
+}
+
+/** Null also where both ends are open, which says as much. */
+export function windowIn(row: Row): RunRecord['window'] {
+  const [from, to] = [textIn(row, 'window_from'), textIn(row, 'window_to')]
+  return from === null && to === null ? null : { from, to }
+}
+
 export function countsIn(row: Row): RunCounts | null {
   if (row.rows_read === null || row.rows_read === undefined) return null
   return Object.fromEntries(
-    COUNTS.map((count) => [count, Number(row[COLUMN_BY_COUNT[count]])]),
+    COUNTS.map((count) => [count, Number(row[COLUMN_BY_COUNT[count]] ?? 0)]),
   ) as unknown as RunCounts
 }
 

@@ -43,7 +43,55 @@ const MIGRATIONS: readonly ((schema: string) => readonly string[])[] = [
     `comment on column ${schema}.run.key_columns is 'The key by which every row was there once when the run ended'`,
     `comment on column ${schema}.run.table_rows is 'Rows of the table when the run ended'`,
   ],
+  (schema) => [
+    ...['window_from', 'window_to', 'logical_time', 'code', 'rerun_of'].map(
+      (name) => `alter table ${schema}.run add column ${name} varchar`,
+    ),
+    ...['rows_outside', 'rows_marked', 'rows_restored', 'rows_missing'].map(
+      (name) => `alter table ${schema}.run add column ${name} bigint`,
+    ),
+    `update ${schema}.run
+        set rows_outside = 0, rows_marked = 0, rows_restored = 0, rows_missing = 0
+      where rows_read is not null`,
+    `create table ${schema}.watermark (
+       pipeline varchar not null,
+       table_name varchar not null,
+       cursor_column varchar not null,
+       value varchar not null,
+       definition varchar not null,
+       set_at timestamptz not null,
+       set_by varchar not null,
+       primary key (pipeline, table_name))`,
+    `create table ${schema}.event (
+       "at" timestamptz not null,
+       kind varchar not null,
+       pipeline varchar,
+       table_name varchar not null,
+       slice varchar,
+       detail varchar not null,
+       done_by varchar not null)`,
+    `create table ${schema}.quarantine (
+       pipeline varchar not null,
+       table_name varchar not null,
+       slice varchar not null,
+       file varchar,
+       file_sha256 varchar not null,
+       line bigint not null,
+       column_name varchar,
+       value varchar,
+       reason varchar not null,
+       raw varchar,
+       attempt_id varchar not null,
+       "at" timestamptz not null,
+       primary key (pipeline, table_name, slice, file_sha256, line))`,
+    `comment on table ${schema}.watermark is 'How far each pipeline has read its source'`,
+    `comment on table ${schema}.event is 'What people have done to the record'`,
+    `comment on table ${schema}.quarantine is 'Rejected rows, whole'`,
+  ],
 ]
+
+/** The version since which the record knows of slices, watermarks and events. */
+export const SLICES_VERSION = 2
 
 /** The record's schema in an attached file. */
 export function recordSchema(catalog: string): string {

@@ -57,6 +57,74 @@ create index run_by_start on stet.run (started_at desc);
 create index run_by_run_id on stet.run (run_id);
 comment on table stet.run is 'One row for each attempt of a Stet pipeline; written in the commit of its rows';
 comment on table stet.lease is 'Which attempt may write which table and slice'`,
+  `alter table stet.run
+  add column window_from text,
+  add column window_to text,
+  add column logical_time text,
+  add column code text,
+  add column rerun_of text,
+  add column rows_outside bigint,
+  add column rows_marked bigint,
+  add column rows_restored bigint,
+  add column rows_missing bigint;
+update stet.run
+   set rows_outside = 0, rows_marked = 0, rows_restored = 0, rows_missing = 0
+ where rows_read is not null;
+create index run_by_slice on stet.run (table_name, slice);
+create table stet.watermark (
+  pipeline text not null,
+  table_name text not null,
+  cursor_column text not null,
+  value text not null,
+  definition text not null,
+  set_at timestamptz not null,
+  set_by text not null,
+  primary key (pipeline, table_name)
+);
+create table stet.event (
+  at timestamptz not null,
+  kind text not null,
+  pipeline text,
+  table_name text not null,
+  slice text,
+  detail text not null,
+  done_by text not null
+);
+create table stet.quarantine (
+  pipeline text not null,
+  table_name text not null,
+  slice text not null,
+  file text not null,
+  file_sha256 text not null,
+  line bigint not null,
+  column_name text,
+  value text,
+  reason text not null,
+  raw text,
+  attempt_id text not null,
+  at timestamptz not null default clock_timestamp(),
+  primary key (pipeline, table_name, slice, file_sha256, line)
+);
+comment on table stet.watermark is 'How far each Stet pipeline has read its source; moved in the commit of the rows';
+comment on table stet.event is 'What people did to the record: stet thaw, stet watermark set';
+comment on table stet.quarantine is 'Rows that could not be loaded, whole; kept in the commit of the run that met them first';
+comment on column stet.quarantine.file_sha256 is 'Of the file; of the row itself where it came from no file'`,
+]
+
+/** The first version with watermarks, events and the quarantine. */
+export const SLICES_VERSION = 2
+
+/** What the user that loads has to be granted, no more, by the version that brought the tables. */
+const GRANTS: readonly ((user: string) => readonly string[])[] = [
+  (user) => [
+    `grant usage on schema stet to ${user};`,
+    `grant select on stet.version to ${user};`,
+    `grant select, insert, update on stet.lease, stet.run to ${user};`,
+  ],
+  (user) => [
+    `grant select, insert, update, delete on stet.watermark to ${user};`,
+    `grant select, insert on stet.event, stet.quarantine to ${user};`,
+  ],
 ]
 
 /** Any two starts of Stet meet here and nowhere else. */
@@ -121,17 +189,33 @@ function migrationSql(from: number, pending: readonly string[]): string {
   return [...start, ...steps].join('\n')
 }
 
-/** For an owner to run once, where the user that loads may not create a schema. */
+/** For an owner to run once, where the user that loads may not create a schema, or not change one that is there. */
 async function setupSql(connection: Connection): Promise<string> {
   const user = await currentUser(connection)
+  const version = await versionByCatalogue(connection)
+  const pending = MIGRATIONS.slice(version)
   return [
     'begin;',
-    migrationSql(0, MIGRATIONS),
-    `grant usage on schema stet to ${user};`,
-    `grant select on stet.version to ${user};`,
-    `grant select, insert, update on stet.lease, stet.run to ${user};`,
+    ...(pending.length === 0 ? [] : [migrationSql(version, pending)]),
+    ...GRANTS.flatMap((grants) => grants(user)),
     'commit;',
   ].join('\n')
+}
+
+/** As everybody can see it: who was refused may not be able to read `stet.version`. */
+async function versionByCatalogue(connection: Connection): Promise<number> {
+  try {
+    const [row] = await connection.query(
+      `select count(*) as version
+         from pg_class as c
+         join pg_namespace as n
+           on n.oid = c.relnamespace
+        where n.nspname = 'stet' and c.relname in ('run', 'watermark')`,
+    )
+    return Number(row?.version ?? 0)
+  } catch {
+    return 0
+  }
 }
 
 async function currentUser(connection: Connection): Promise<string> {

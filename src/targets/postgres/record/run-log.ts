@@ -1,11 +1,14 @@
-import type { RunLog, RunLogEntry, RunStatus } from '../../../model/run.ts'
+import type { RunLog, RunLogEntry, RunStatus, Truth } from '../../../model/run.ts'
 import { verdictOf } from '../../../model/run.ts'
 import type { WriteStrategy } from '../../../model/write.ts'
+import { parseTableName } from '../../shared/table-name.ts'
+import { identify } from '../catalog.ts'
 import type { Connection, Row } from '../connection.ts'
-import { versionOf } from './migrations.ts'
-import { countsOf, filesOf, rejectsOf } from './runs.ts'
-
-const UTC_MICROSECONDS = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
+import { readEvents } from './events.ts'
+import { SLICES_VERSION, versionOf } from './migrations.ts'
+import { countsOf, filesOf, rejectsOf, windowOf } from './runs.ts'
+import { utcSql } from './text.ts'
+import { readWatermarks } from './watermark.ts'
 
 /** A line that says `running` is only believed while its attempt holds a lease that beats: it may have died without a word. */
 const LINES = `
@@ -19,23 +22,30 @@ const LINES = `
                                  where a.pid = l.backend_pid
                                    and coalesce(a.backend_start = l.backend_start, true))))
               then 'interrupted' else r.status end as seen_status,
-         to_char(r.started_at at time zone 'UTC', ${UTC_MICROSECONDS}) as started,
-         to_char(r.finished_at at time zone 'UTC', ${UTC_MICROSECONDS}) as finished,
+         ${utcSql('r.started_at')} as started,
+         ${utcSql('r.finished_at')} as finished,
          round(extract(epoch from r.finished_at - r.started_at) * 1000) as duration_ms
     from stet.run as r`
 
 /** Opens the record for reading; a database without one has no runs. */
 export async function readRunLog(connection: Connection): Promise<RunLog> {
-  const exists = (await versionOf(connection)) > 0
+  const version = await versionOf(connection)
+  const exists = version > 0
   const read = async (sql: string, parameters: readonly (string | null)[]) =>
     exists ? (await connection.query(`${LINES} ${sql}`, parameters)).map(entryOf) : []
   return {
-    list: ({ pipeline, last }) =>
+    list: async ({ pipeline, table, last }) =>
       read(
-        `where $1::text is null or r.pipeline = $1
+        `where ($1::text is null or r.pipeline = $1)
+           and ($2::text is null or r.table_name = $2)
          order by r.started_at desc, r.attempt_id
-         limit $2::bigint`,
-        [pipeline ?? null, last === undefined ? null : String(last)],
+         limit $3::bigint`,
+        [
+          pipeline ?? null,
+          // As the record names it: the user may have left the schema out.
+          table === undefined ? null : (await identify(connection, parseTableName(table))).qualified,
+          last === undefined ? null : String(last),
+        ],
       ),
     find: async (id) => {
       const exact = await read(
@@ -50,6 +60,8 @@ export async function readRunLog(connection: Connection): Promise<RunLog> {
       )
       return new Set(begun.map((entry) => entry.runId)).size === 1 ? begun : []
     },
+    watermarks: async () => (version < SLICES_VERSION ? [] : readWatermarks(connection)),
+    events: async () => (version < SLICES_VERSION ? [] : readEvents(connection)),
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   }
 }
@@ -67,7 +79,10 @@ function entryOf(row: Row): RunLogEntry {
     table: text('table_name'),
     slice: text('slice'),
     strategy: text('strategy') as WriteStrategy['strategy'],
-    truth: 'source',
+    truth: text('truth') as Truth,
+    logicalTime: row.logical_time ?? null,
+    code: row.code ?? null,
+    rerunOf: row.rerun_of ?? null,
     holder: text('holder'),
     stetVersion: text('stet_version'),
     status,
@@ -76,6 +91,7 @@ function entryOf(row: Row): RunLogEntry {
     finishedAt: row.finished ?? null,
     durationMs: row.duration_ms === null ? null : Number(text('duration_ms')),
     counts,
+    window: windowOf(row),
     files: filesOf(row),
     rejects: rejectsOf(row),
     error: code === null ? null : { code, message: text('error_message') },

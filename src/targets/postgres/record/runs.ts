@@ -1,10 +1,12 @@
 import type { RunCounts, RunRecord, RunStart } from '../../../model/run.ts'
 import type { Reject, SourceFile } from '../../../model/source.ts'
 import type { Connection, Row } from '../connection.ts'
+import { jsonText, withoutNul } from './text.ts'
 
 /** The record's columns of the counts of G6, in their order. */
 const COUNT_COLUMNS: Readonly<Record<keyof RunCounts, string>> = {
   read: 'rows_read',
+  outside: 'rows_outside',
   filtered: 'rows_filtered',
   added: 'rows_added',
   afterTransform: 'rows_after_transform',
@@ -16,6 +18,9 @@ const COUNT_COLUMNS: Readonly<Record<keyof RunCounts, string>> = {
   stale: 'rows_stale',
   frozen: 'rows_frozen',
   deleted: 'rows_deleted',
+  marked: 'rows_marked',
+  restored: 'rows_restored',
+  missing: 'rows_missing',
 }
 
 /** More rejects than these are counted, not kept: a bad file could otherwise fill the record. */
@@ -31,8 +36,9 @@ export async function insertRun(
   await connection.query(
     `insert into stet.run (
        attempt_id, run_id, pipeline, source, table_name, slice,
-       strategy, truth, holder, stet_version, epoch, status)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'running')
+       strategy, truth, holder, stet_version, epoch,
+       logical_time, code, rerun_of, status)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'running')
      on conflict (attempt_id) do update
         set epoch = excluded.epoch
       where run.status = 'running'`,
@@ -48,6 +54,9 @@ export async function insertRun(
       start.holder,
       start.stetVersion,
       epoch,
+      start.logicalTime,
+      start.code,
+      start.rerunOf,
     ],
   )
 }
@@ -60,12 +69,13 @@ export async function insertRun(
  */
 export async function finishRun(connection: Connection, record: RunRecord): Promise<string | null> {
   const counts = Object.entries(COUNT_COLUMNS) as [keyof RunCounts, string][]
-  const first = 6
+  const first = 8
   const assignments = counts.map(([, column], position) => `${column} = $${first + position + 1}`)
   const [row] = await connection.query(
     `update stet.run
         set status = $2, finished_at = clock_timestamp(),
             files = $3::jsonb, rejects = $4::jsonb, error_code = $5, error_message = $6,
+            window_from = $7, window_to = $8,
             ${assignments.join(', ')}
       where attempt_id = $1 and status = 'running'
   returning pg_current_xact_id() as transaction`,
@@ -76,6 +86,8 @@ export async function finishRun(connection: Connection, record: RunRecord): Prom
       jsonText(record.rejects.slice(0, REJECTS_KEPT)),
       record.error?.code ?? null,
       record.error === null ? null : withoutNul(record.error.message),
+      record.window?.from ?? null,
+      record.window?.to ?? null,
       ...counts.map(([name]) => String(record.counts[name])),
     ],
   )
@@ -93,6 +105,7 @@ export async function findRecord(connection: Connection, attemptId: string): Pro
     attemptId,
     status: 'succeeded',
     counts: countsOf(row) ?? missingCounts(attemptId),
+    window: windowOf(row),
     files: filesOf(row),
     rejects: rejectsOf(row),
     error: null,
@@ -119,11 +132,9 @@ export function rejectsOf(row: Row): readonly Reject[] {
   return JSON.parse(row.rejects ?? '[]') as readonly Reject[]
 }
 
-/** jsonb cannot hold U+0000, nor half of a surrogate pair; a rejected value may hold either, and must not fail its own record. */
-function jsonText(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' ? withoutNul(part) : part))
-}
-
-function withoutNul(text: string): string {
-  return Buffer.from(text, 'utf8').toString('utf8').replaceAll('\0', '\u2400')
+/** What was read of the source by its cursor; null where nothing was, or everything. */
+export function windowOf(row: Row): RunRecord['window'] {
+  const from = row.window_from ?? null
+  const to = row.window_to ?? null
+  return from === null && to === null ? null : { from, to }
 }

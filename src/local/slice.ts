@@ -1,0 +1,67 @@
+import { StetError } from '../errors.ts'
+import { formatColumnType } from '../model/column-type.ts'
+import type { ColumnType, ContractColumn } from '../model/columns.ts'
+import type { SliceBounds, TimeBound } from '../model/slice.ts'
+import { quoteLiteral } from './quote.ts'
+import { identitySql, localTypeOf, orderSql, readSql } from './typing.ts'
+
+/** The two ends of a range as texts that a column of this type reads: wall time for timestamps, an instant for timestamptz. */
+export function endsFor(
+  type: ColumnType,
+  bounds: Exclude<SliceBounds, { kind: 'value' }>,
+): { readonly from: string; readonly to: string } {
+  if (bounds.kind === 'range') return bounds
+  const text = (bound: TimeBound) =>
+    type.kind === 'timestamptz' ? bound.instant : type.kind === 'date' ? bound.wall.slice(0, 10) : bound.wall
+  return { from: text(bounds.from), to: text(bounds.to) }
+}
+
+/**
+ * Whether a value of the local engine belongs to the slice. Never NULL: a NULL belongs to none.
+ *
+ * @param expr Of type `localTypeOf(column)`.
+ */
+export function inSliceSql(column: ContractColumn, expr: string, bounds: SliceBounds): string {
+  if (bounds.kind === 'value') {
+    const value = readSql(column, quoteLiteral(bounds.value))
+    return `coalesce(${identitySql(column, expr)} = ${identitySql(column, value)}, false)`
+  }
+  const { from, to } = endsFor(column.type, bounds)
+  const order = orderSql(column, expr)
+  if (bounds.kind === 'range') {
+    // Not as values of the column's type: the end of the last range is greater than a smallint or a numeric(4,0) can be.
+    const end = (digits: string) =>
+      localTypeOf(column) === 'VARCHAR' ? orderSql(column, quoteLiteral(digits)) : `${digits}::hugeint`
+    return `coalesce(${order} >= ${end(from)} and ${order} < ${end(to)}, false)`
+  }
+  const end = (text: string) => orderSql(column, readSql(column, quoteLiteral(text)))
+  return `coalesce(${order} >= ${end(from)} and ${order} < ${end(to)}, false)`
+}
+
+/** @throws {StetError} `STET_CONFIG` when values of this type cannot be told apart by slices of this kind. */
+export function requireSliceable(column: ContractColumn, bounds: SliceBounds, isHour: boolean): void {
+  const kind = column.type.kind
+  const sliceable = {
+    time: ['date', 'timestamp', 'timestamptz'],
+    range: ['smallint', 'integer', 'bigint', 'numeric'],
+    value: null,
+  }[bounds.kind]
+  const refuse = (why: string, hint: string) => {
+    throw new StetError(
+      'STET_CONFIG',
+      `Column "${column.name}" is ${formatColumnType(column.type)}: ${why}`,
+      { hint },
+    )
+  }
+  if (sliceable === null || sliceable.includes(kind)) {
+    if (isHour && kind === 'date') refuse('it has no hours', "Use size: 'day'")
+    return
+  }
+  if (bounds.kind === 'time') {
+    refuse(
+      'it cannot be cut by time',
+      `Use a date, timestamp or timestamptz column, or declare its type: columns: { ${column.name}: 'date' }`,
+    )
+  }
+  refuse('it cannot be cut into ranges of numbers', 'Use a column of whole numbers')
+}

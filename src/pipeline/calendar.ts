@@ -1,0 +1,160 @@
+import { StetError } from '../errors.ts'
+import type { RecordEvent, RunLogEntry } from '../model/run.ts'
+import { type Slicing, WHOLE } from '../model/slice.ts'
+import type { Target } from '../model/target.ts'
+import { type PipelineRecord, recordOf } from './record.ts'
+import { slicingOf } from './selection.ts'
+import { sliceOf, slicesBetween } from './slices.ts'
+import type { DefinedPipeline } from './types.ts'
+
+/**
+ * Where a slice stands by its newest attempt: `empty` was read and held no rows; `failed` failed or was interrupted, also
+ * where an older run has loaded it; `frozen` is loaded and stays as it is (G12); `missing` was never run.
+ */
+export type SliceState = 'loaded' | 'empty' | 'failed' | 'running' | 'frozen' | 'missing'
+
+/** One slice of a pipeline, by the record. */
+export interface SliceStatus {
+  readonly slice: string
+  readonly state: SliceState
+  /** Of the newest attempt; null where there was none. */
+  readonly runId: string | null
+  /** When the newest attempt began, by the target's clock, ISO 8601 in UTC. */
+  readonly startedAt: string | null
+  /** Code of the newest attempt's error. */
+  readonly error: string | null
+  /** When a run has last finished the slice; null where none has. */
+  readonly loadedAt: string | null
+  /** Rows that this run had after transform. */
+  readonly rows: number | null
+}
+
+export interface SliceCalendar {
+  readonly slicing: Slicing
+  /** Oldest first; values in the order of their text. */
+  readonly slices: readonly SliceStatus[]
+  /** Names in the record that are no slices of the present size. */
+  readonly others: readonly string[]
+}
+
+export interface SlicesOptions {
+  /** First and last slice, both included. Default: the first and the last of the record. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  /** Whose record to read. Default: the pipeline's target. */
+  readonly target?: Target | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Where every slice of a pipeline stands, from the run log and what people did to it. Reads only.
+ *
+ * @throws {StetError} `STET_USAGE` when the pipeline is not cut into slices, or `from` and `to` name none of them.
+ * @example
+ * const { slices } = await slicesOf(orders, { from: '2026-08-01', to: '2026-08-31' })
+ * const missing = slices.filter(({ state }) => state === 'missing')
+ */
+export async function slicesOf(
+  pipeline: DefinedPipeline,
+  options: SlicesOptions = {},
+): Promise<SliceCalendar> {
+  const slicing = requireSlicing(pipeline)
+  const signal = options.signal ?? new AbortController().signal
+  const record = await recordOf(pipeline, { target: options.target, signal })
+  const recorded = [...new Set(record.entries.map((entry) => entry.slice))].filter((name) => name !== WHOLE)
+  const known = recorded.filter((name) => isSlice(slicing, name))
+  const statusOf = statusesOf(record)
+  return {
+    slicing,
+    slices: namesToShow(slicing, known, options).map(statusOf),
+    others: recorded.filter((name) => !isSlice(slicing, name)).sort(),
+  }
+}
+
+/** How the pipeline is cut, for commands that make no sense on one that is not. */
+export function requireSlicing(pipeline: DefinedPipeline): Slicing {
+  const slicing = slicingOf(pipeline)
+  if (slicing !== null) return slicing
+  throw new StetError('STET_USAGE', `Pipeline "${pipeline.name}" is not cut into slices`, {
+    hint: "Write strategy: 'replace-partition', or incremental: { cursor: … }; stet run loads all of it",
+  })
+}
+
+/** The status of slices by name. */
+export function statusesOf({ entries, events }: PipelineRecord): (name: string) => SliceStatus {
+  const bySlice = new Map<string, RunLogEntry[]>()
+  for (const entry of entries) {
+    const attempts = bySlice.get(entry.slice)
+    if (attempts === undefined) bySlice.set(entry.slice, [entry])
+    else attempts.push(entry)
+  }
+  return (name) => statusOf(name, bySlice.get(name) ?? [], events)
+}
+
+function statusOf(
+  name: string,
+  attempts: readonly RunLogEntry[],
+  events: readonly RecordEvent[],
+): SliceStatus {
+  const [newest] = attempts
+  const finished = attempts.find((entry) => entry.status === 'succeeded')
+  return {
+    slice: name,
+    state: stateOf(name, attempts, events),
+    runId: newest?.runId ?? null,
+    startedAt: newest?.startedAt ?? null,
+    error: newest?.error?.code ?? null,
+    loadedAt: finished?.finishedAt ?? null,
+    rows: finished?.counts?.afterTransform ?? null,
+  }
+}
+
+function stateOf(name: string, attempts: readonly RunLogEntry[], events: readonly RecordEvent[]): SliceState {
+  const [newest] = attempts
+  if (newest === undefined) return 'missing'
+  if (newest.status === 'running') return 'running'
+  if (newest.status !== 'succeeded') return 'failed'
+  if (isFrozen(name, attempts, events)) return 'frozen'
+  // What is outside of a window was read on the way to it, and is not of the slice.
+  const { read = 0, outside = 0 } = newest.counts ?? {}
+  return read - outside === 0 ? 'empty' : 'loaded'
+}
+
+/** The rule by which targets freeze (G12), so that what is shown is what a run would meet. */
+function isFrozen(name: string, attempts: readonly RunLogEntry[], events: readonly RecordEvent[]): boolean {
+  const thawedAt = events.find((event) => event.kind === 'thaw' && event.slice === name)?.at ?? ''
+  return attempts.some(
+    (entry) =>
+      entry.status === 'succeeded' &&
+      entry.truth === 'snapshot' &&
+      (entry.counts?.afterTransform ?? 0) > 0 &&
+      (entry.finishedAt ?? '') > thawedAt,
+  )
+}
+
+function isSlice(slicing: Slicing, name: string): boolean {
+  try {
+    return sliceOf(slicing, name).name === name
+  } catch {
+    return false
+  }
+}
+
+function namesToShow(
+  slicing: Slicing,
+  known: readonly string[],
+  { from, to }: Pick<SlicesOptions, 'from' | 'to'>,
+): readonly string[] {
+  const sorted = [...known].sort(
+    typeof slicing.size === 'object' ? (a, b) => Number(a) - Number(b) : undefined,
+  )
+  if (slicing.size === 'value') {
+    if (from === undefined && to === undefined) return sorted
+    // Says why there is nothing between two values.
+    return slicesBetween(slicing, from ?? '', to ?? '').map(({ name }) => name)
+  }
+  const first = from ?? sorted[0] ?? to
+  const last = to ?? sorted.at(-1) ?? from
+  if (first === undefined || last === undefined) return []
+  return slicesBetween(slicing, first, last).map(({ name }) => name)
+}

@@ -1,0 +1,84 @@
+import { identitySql, sameSql } from '../local/typing.ts'
+import type { ContractColumn } from '../model/columns.ts'
+import type { LocalConnection } from '../model/local.ts'
+import type { Found } from './found.ts'
+import type { PlanSample } from './types.ts'
+
+/** Rows of each kind that a plan shows. */
+const SAMPLES = 5
+
+/** Some rows of the difference of each kind, with what would change. */
+export async function samplesOf(local: LocalConnection, found: Found): Promise<PlanSample[]> {
+  const samples: PlanSample[] = []
+  for (const op of ['update', 'delete', 'mark', 'insert'] as const)
+    samples.push(...(await samplesOfKind(local, found, found.comparison.difference.table, op)))
+  return samples
+}
+
+/** Some rows of a frozen slice whose source has changed; they stay as they are (G12). */
+export async function driftOf(local: LocalConnection, found: Found): Promise<readonly PlanSample[]> {
+  const { contract, rows, scope, history, comparison } = found
+  if (scope === null || !history.frozen || comparison.frozen === 0) return []
+  const differing = local.newName('drift')
+  const columns = contract.columns
+  const key = columns.filter((column) => column.key)
+  const match = (key.length > 0 ? key : columns).map(matchSql).join(' and ')
+  const compared = columns.filter((column) => !column.key && !column.ignored)
+  const same = ['true', ...compared.map((column) => sameSql(column, `d.${column.id}`, `t.${column.id}`))]
+  const where =
+    key.length > 0
+      ? `exists (select 1 from ${scope.table} as t where ${match} and not (${same.join(' and ')}))`
+      : `not exists (select 1 from ${scope.table} as t where ${match})`
+  await local.run(`
+    create view ${differing} as
+    select 'drift' as op, ${columns.map(({ id }) => `d.${id}`).join(', ')}
+      from ${rows.table} as d
+     where ${where}`)
+  return samplesOfKind(local, found, differing, 'drift')
+}
+
+function matchSql(column: ContractColumn): string {
+  return `${identitySql(column, `d.${column.id}`)} is not distinct from ${identitySql(column, `t.${column.id}`)}`
+}
+
+async function samplesOfKind(
+  local: LocalConnection,
+  found: Found,
+  from: string,
+  op: PlanSample['op'],
+): Promise<PlanSample[]> {
+  const { contract, scope } = found
+  const columns = contract.columns
+  const key = columns.filter((column) => column.key)
+  const shownKey = key.length > 0 ? key : columns
+  const withOld = (op === 'update' || op === 'drift') && scope !== null && key.length > 0
+  const goes = op === 'delete' || op === 'mark'
+  const old = (column: ContractColumn) => (withOld ? `t.${column.id}::varchar` : 'null')
+  const differs = (column: ContractColumn) =>
+    withOld ? `not ${sameSql(column, `d.${column.id}`, `t.${column.id}`)}` : 'true'
+  const match = key.map(matchSql)
+  const rows = await local.rows(`
+    select ${columns
+      .map(
+        (column) =>
+          `d.${column.id}::varchar as ${column.id}, ${old(column)} as o_${column.id}, ${differs(column)} as x_${column.id}`,
+      )
+      .join(', ')}
+      from ${from} as d
+      ${withOld ? `join ${scope.table} as t on ${match.join(' and ')}` : ''}
+     where d.op = '${op}'
+     order by ${shownKey.map((column) => `d.${column.id}`).join(', ')}
+     limit ${SAMPLES}`)
+  const text = (value: unknown) => (value === null || value === undefined ? null : String(value))
+  return rows.map((row) => ({
+    op,
+    key: Object.fromEntries(key.map((column) => [column.name, text(row[column.id])])),
+    changes: columns
+      .filter((column) => !column.key && row[`x_${column.id}`] === true)
+      .map((column) => ({
+        column: column.name,
+        from: goes ? text(row[column.id]) : text(row[`o_${column.id}`]),
+        to: goes ? null : text(row[column.id]),
+      })),
+  }))
+}

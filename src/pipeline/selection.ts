@@ -1,0 +1,43 @@
+import { StetError } from '../errors.ts'
+import type { Slice, Slicing } from '../model/slice.ts'
+import { sliceAt, sliceOf } from './slices.ts'
+import type { DefinedPipeline, RunOptions } from './types.ts'
+import { slicingOfCursor } from './window.ts'
+
+/** How a pipeline's table, or its cursor, is cut; null for one that is not. */
+export function slicingOf(pipeline: DefinedPipeline): Slicing | null {
+  const { write, incremental } = pipeline
+  if (write.strategy === 'replace-partition') {
+    return { by: write.by, size: write.size, zone: write.zone ?? 'UTC' }
+  }
+  return incremental === undefined ? null : slicingOfCursor(incremental)
+}
+
+/**
+ * The slice that a run loads: the one it names, or the one of its logical time. Never one of the clock's choosing: a rerun
+ * tomorrow must not be a run of another day.
+ *
+ * @returns null for a run of everything, or by the watermark.
+ * @throws {StetError} `STET_USAGE` when a pipeline that replaces partitions is given neither, or one without slices is
+ * given one.
+ */
+export function sliceOfRun(pipeline: DefinedPipeline, options: RunOptions): Slice | null {
+  const slicing = slicingOf(pipeline)
+  if (options.slice !== undefined) {
+    if (slicing !== null) return sliceOf(slicing, options.slice)
+    throw new StetError(
+      'STET_USAGE',
+      `Pipeline "${pipeline.name}" is not cut into slices, so it has no slice ${JSON.stringify(options.slice)}`,
+      { hint: "Leave --slice out, or write: strategy: 'replace-partition', or incremental: { cursor: … }" },
+    )
+  }
+  if (pipeline.write.strategy !== 'replace-partition' || slicing === null) return null
+  if (options.at !== undefined) return sliceAt(slicing, options.at)
+  throw new StetError(
+    'STET_USAGE',
+    `Pipeline "${pipeline.name}" replaces one slice of ${slicing.by}, and this run names none`,
+    {
+      hint: "Name it (--slice 2026-08-07), or give the logical time (--at 2026-08-07T00:00:00Z; an orchestrator's is taken by itself). Many at once: stet backfill",
+    },
+  )
+}

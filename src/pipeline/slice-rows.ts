@@ -1,0 +1,62 @@
+import { StetError } from '../errors.ts'
+import { inSliceSql, requireSliceable } from '../local/slice.ts'
+import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { LocalConnection } from '../model/local.ts'
+import type { Slice } from '../model/slice.ts'
+import type { ReplacePartition } from '../model/write.ts'
+
+/** Rows of another slice that an error shows. */
+const ROWS_SHOWN = 3
+
+/**
+ * Refuses a load that holds rows of another slice: the run, not the data, names what is replaced. Loading them would put
+ * rows where the next run of their own slice deletes them; leaving them out would lose them without a word.
+ *
+ * @throws {StetError} `STET_OUTSIDE_SLICE` with the number of rows and some of them.
+ */
+export async function refuseOtherSlices(
+  local: LocalConnection,
+  table: string,
+  contract: Contract,
+  slice: Slice,
+  size: ReplacePartition['size'],
+): Promise<void> {
+  const column = sliceColumn(contract, slice)
+  requireSliceable(column, slice.bounds, size === 'hour')
+  const isOther = `not ${inSliceSql(column, `x.${column.id}`, slice.bounds)}`
+  const count = await local.count(`select count(*) from ${table} as x where ${isOther}`)
+  if (count === 0) return
+  const key = contract.columns.filter((candidate) => candidate.key)
+  const shown = key.length === 0 ? contract.columns : [...key.filter(({ id }) => id !== column.id), column]
+  const rows = await local.rows(`
+    select ${shown.map(({ id }) => `x.${id}::varchar as ${id}`).join(', ')}
+      from ${table} as x
+     where ${isOther}
+     order by all
+     limit ${ROWS_SHOWN}`)
+  const lines = rows.map(
+    (row) =>
+      `  ${shown.map(({ id, name }) => `${name}=${row[id] === null ? 'NULL' : String(row[id])}`).join(' ')}`,
+  )
+  throw new StetError(
+    'STET_OUTSIDE_SLICE',
+    `${count} ${count === 1 ? 'row of the load does' : 'rows of the load do'} not belong to the slice ${slice.name} of ${slice.by} (G3); nothing was written:\n${lines.join('\n')}`,
+    {
+      hint: `Read only the slice: a file of its own ('orders-{slice}.csv'), a query, or a transform that leaves the others out`,
+      details: { slice: slice.name, by: slice.by, rows: count },
+    },
+  )
+}
+
+/** The column that says which slice a row belongs to. */
+function sliceColumn(contract: Contract, slice: Slice): ContractColumn {
+  const column = contract.columns.find(({ name }) => name === slice.by)
+  if (column !== undefined) return column
+  throw new StetError(
+    'STET_COLUMNS',
+    `The load has no column "${slice.by}", which says which slice a row belongs to`,
+    {
+      hint: 'Add it to the source, or make it in the transform',
+    },
+  )
+}

@@ -1,0 +1,55 @@
+import { quoteIdentifier } from '../../local/quote.ts'
+import {
+  DIFFERENCE,
+  differs,
+  inDifference,
+  inTable,
+  isSlicedByKey,
+  keyOf,
+  ownedSql,
+  rowMatch,
+  type WriteContext,
+} from './sql.ts'
+
+/**
+ * Which row of the table a delete or a mark means. The row as it was pulled is repeated, so that one which another writer
+ * has refreshed since then stays, and so is the slice, so that no row outside of it is ever taken away.
+ */
+function removedRow(context: WriteContext): string {
+  const { contract } = context
+  const same = contract.columns.map(
+    (column) => `not (${differs(context, column, inTable('t')(column), inDifference(column))})`,
+  )
+  const place =
+    keyOf(contract).length === 0
+      ? `t.ctid = split_part(d.row_id, ' ', 2)::tid\n     and t.tableoid = split_part(d.row_id, ' ', 1)::oid`
+      : rowMatch(context)
+  const owned = isSlicedByKey(context) ? [] : ownedSql(context)
+  return [place, ...owned, ...same].join('\n     and ')
+}
+
+/** Deletes what the load no longer has. */
+export function deleteSql(context: WriteContext): string {
+  return `with gone as (
+  delete from ${context.table.identity.qualified} as t
+   using ${DIFFERENCE} as d
+   where d.op = 'delete'
+     and ${removedRow(context)}
+  returning 1)
+select count(*) as rows from gone`
+}
+
+/** Marks what the load no longer has, and leaves a row that is marked already as it is. */
+export function markSql(context: WriteContext, gone: string): string {
+  const { updatedAt } = context.contract.keep
+  const stamped = updatedAt === null ? [] : [`${quoteIdentifier(updatedAt)} = now()`]
+  return `with gone as (
+  update ${context.table.identity.qualified} as t
+     set ${[`${quoteIdentifier(gone)} = now()`, ...stamped].join(',\n         ')}
+    from ${DIFFERENCE} as d
+   where d.op = 'mark'
+     and t.${quoteIdentifier(gone)} is null
+     and ${removedRow(context)}
+  returning 1)
+select count(*) as rows from gone`
+}

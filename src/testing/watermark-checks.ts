@@ -1,0 +1,210 @@
+import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
+import type { Pipeline } from '../pipeline/types.ts'
+import { type Check, expectCounts, isRefusal, make, type Rows } from './kit.ts'
+import type { Attempt, Place } from './place.ts'
+
+const READINGS = { id: 'text', at: 'timestamptz', value: 'bigint' }
+
+function byClock(rows: Rows, now: string, incremental: Partial<Pipeline['incremental']> = {}): Attempt {
+  return {
+    table: 't',
+    columns: READINGS,
+    rows,
+    write: { strategy: 'upsert', key: ['id'] },
+    pipeline: { incremental: { cursor: 'at', grace: '5m', ...incremental } },
+    options: { now },
+  }
+}
+
+async function ids(place: Place): Promise<readonly string[]> {
+  const rows = await place.rows('t')
+  return rows.map((row) => String((JSON.parse(row) as Record<string, unknown>).id)).toSorted()
+}
+
+async function stored(place: Place): Promise<string | undefined> {
+  await using log = await place.target.openRunLog({ signal: new AbortController().signal })
+  const [watermark] = await log.watermarks()
+  return watermark?.value
+}
+
+export function checksOfWatermarks(check: Check): void {
+  const noon: Rows = [
+    ['1', '2025-06-01 11:50:00+00', '1'],
+    ['2', '2025-06-01 11:58:00.000001+00', '2'],
+  ]
+
+  check('the watermark is the greatest value seen, in every digit', ['G4'], async (place) => {
+    const first = await make(place, byClock(noon, '2025-06-01T12:00:00Z'))
+    expectCounts(first, { read: 2, inserted: 2 })
+    equal(first.watermark, '2025-06-01 11:58:00.000001+00')
+    equal(await stored(place), '2025-06-01 11:58:00.000001+00')
+    deepEqual(first.window, { from: null, to: '2025-06-01 12:00:00.000000+00' })
+    const again = await make(place, byClock(noon, '2025-06-01T12:01:00Z'))
+    expectCounts(again, { read: 2, outside: 1, unchanged: 1 })
+    equal(again.window?.from, '2025-06-01 11:53:00.000001+00')
+    equal(await stored(place), '2025-06-01 11:58:00.000001+00')
+  })
+
+  check(
+    'a row that shares the boundary is not skipped, one late within the grace is loaded',
+    ['G4'],
+    async (place) => {
+      await make(place, byClock(noon, '2025-06-01T12:00:00Z', { grace: '0s' }))
+      const twin: Rows = [...noon, ['3', '2025-06-01 11:58:00.000001+00', '3']]
+      expectCounts(await make(place, byClock(twin, '2025-06-01T12:10:00Z', { grace: '0s' })), {
+        read: 3,
+        outside: 1,
+        inserted: 1,
+        unchanged: 1,
+      })
+      const late: Rows = [
+        ...twin,
+        ['4', '2025-06-01 11:53:00.000001+00', '4'],
+        ['5', '2025-06-01 11:53:00+00', '5'],
+      ]
+      expectCounts(await make(place, byClock(late, '2025-06-01T12:20:00Z')), {
+        read: 5,
+        outside: 2,
+        inserted: 1,
+        unchanged: 2,
+      })
+      deepEqual(await ids(place), ['1', '2', '3', '4'])
+    },
+  )
+
+  check('a row dated 2099 neither is read nor moves the watermark', ['G4'], async (place) => {
+    const wrong: Rows = [...noon, ['9', '2099-01-01 00:00:00+00', '9']]
+    const first = await make(place, byClock(wrong, '2025-06-01T12:00:00Z'))
+    expectCounts(first, { read: 3, outside: 1, inserted: 2 })
+    ok(first.notices.some((notice) => notice.includes('1 row has') && notice.includes('later run')))
+    equal(await stored(place), '2025-06-01 11:58:00.000001+00')
+    const next: Rows = [...wrong, ['3', '2025-06-02 10:00:00+00', '3']]
+    expectCounts(await make(place, byClock(next, '2025-06-02T12:00:00Z')), {
+      read: 4,
+      outside: 2,
+      inserted: 1,
+      unchanged: 1,
+    })
+    deepEqual(await ids(place), ['1', '2', '3'])
+  })
+
+  check('a run that fails, a rerun and a backfill leave the watermark where it is', ['G4'], async (place) => {
+    await make(place, byClock(noon, '2025-06-01T12:00:00Z'))
+    const before = await stored(place)
+    const bad: Rows = [...noon, ['3', '2025-06-01 12:30:00+00', 'many']]
+    await rejects(make(place, byClock(bad, '2025-06-01T13:00:00Z')), (error: unknown) =>
+      isRefusal(error, 'STET_REJECTED', ['many']),
+    )
+    const more: Rows = [...noon, ['3', '2025-06-02 12:30:00+00', '3']]
+    const later = byClock(more, '2025-06-03T00:00:00Z')
+    const ofDay = await make(place, { ...later, options: { ...later.options, slice: '2025-06-02' } })
+    expectCounts(ofDay, { read: 3, outside: 2, inserted: 1 })
+    equal(await stored(place), before)
+    const window = { from: '2025-06-01 11:58:00+00', to: '2025-06-02 00:00:00+00' }
+    expectCounts(await make(place, { ...later, options: { ...later.options, window } }), {
+      read: 3,
+      outside: 2,
+      unchanged: 1,
+    })
+    equal(await stored(place), before)
+    await make(place, later)
+    equal(await stored(place), '2025-06-02 12:30:00+00')
+    // Older rows than before are within the source again: it never goes back.
+    await make(place, byClock(noon, '2025-06-03T00:00:00Z'))
+    equal(await stored(place), '2025-06-02 12:30:00+00')
+  })
+
+  check('a watermark of another cursor, key, source or zone refuses the run', ['G4'], async (place) => {
+    await make(place, byClock(noon, '2025-06-01T12:00:00Z'))
+    const rezoned = byClock(noon, '2025-06-01T13:00:00Z', { zone: 'Asia/Seoul' })
+    await rejects(make(place, rezoned), (error: unknown) =>
+      isRefusal(error, 'STET_DEFINITION_CHANGED', ['zone', '2025-06-01 11:58:00.000001+00']),
+    )
+    await rejects(
+      make(place, {
+        ...byClock(noon, '2025-06-01T13:00:00Z'),
+        pipeline: { incremental: { cursor: 'value' } },
+      }),
+      (error: unknown) => isRefusal(error, 'STET_DEFINITION_CHANGED', ['cursor']),
+    )
+    // All of it again is a new beginning.
+    expectCounts(await make(place, { ...rezoned, options: { ...rezoned.options, full: true } }), {
+      read: 2,
+      unchanged: 2,
+    })
+    expectCounts(await make(place, rezoned), { read: 2, outside: 1, unchanged: 1 })
+  })
+
+  check('a row without a cursor value is what the pipeline says', ['G4', 'G9'], async (place) => {
+    const blank: Rows = [...noon, ['3', null, '3']]
+    await rejects(make(place, byClock(blank, '2025-06-01T12:00:00Z')), (error: unknown) =>
+      isRefusal(error, 'STET_REJECTED', ['at', 'the run reads by it']),
+    )
+    const taken = await make(place, byClock(blank, '2025-06-01T12:00:00Z', { nulls: 'include' }))
+    expectCounts(taken, { read: 3, inserted: 3 })
+    ok(taken.notices.some((notice) => notice.startsWith('1 row without a value of at')))
+  })
+
+  check(
+    'a watermark that is set by hand while a run reads is not overwritten',
+    ['G4', 'G7'],
+    async (place) => {
+      await make(place, byClock(noon, '2025-06-01T12:00:00Z'))
+      const more: Rows = [...noon, ['3', '2025-06-01 12:30:00+00', '3']]
+      const signal = new AbortController().signal
+      await using log = await place.target.openRunLog({ signal })
+      const [watermark] = await log.watermarks()
+      if (watermark === undefined) throw new Error('no watermark')
+      const setBack = async () => {
+        await using record = await place.target.openRecord({ signal })
+        await record.setWatermark({ ...watermark, value: '2025-05-01 00:00:00+00' }, 'somebody')
+      }
+      await setBack()
+      equal(await stored(place), '2025-05-01 00:00:00+00')
+      // What was read since is read again, and written once.
+      expectCounts(await make(place, byClock(more, '2025-06-01T13:00:00Z')), {
+        read: 3,
+        inserted: 1,
+        unchanged: 2,
+      })
+      equal(await stored(place), '2025-06-01 12:30:00+00')
+      equal((await log.events())[0]?.by, 'somebody')
+    },
+  )
+
+  check(
+    'the first run begins at the start, and a bare date is its first moment in the zone',
+    ['G4'],
+    async (place) => {
+      const rows: Rows = [
+        ['1', '2025-05-31 14:59:59.999999+00', '1'],
+        ['2', '2025-05-31 15:00:00+00', '2'],
+      ]
+      const from = { start: '2025-06-01', zone: 'Asia/Seoul' }
+      const first = await make(place, byClock(rows, '2025-06-01T12:00:00Z', from))
+      expectCounts(first, { read: 2, outside: 1, inserted: 1 })
+      deepEqual(await ids(place), ['2'])
+      // However long the grace: before the start nothing is read.
+      expectCounts(await make(place, byClock(rows, '2025-06-01T12:00:00Z', { ...from, grace: '3d' })), {
+        read: 2,
+        outside: 1,
+        unchanged: 1,
+      })
+    },
+  )
+
+  check('a cursor of numbers has a grace of numbers', ['G4'], async (place) => {
+    const byNumber = (rows: Rows, grace: number): Attempt => ({
+      ...byClock(rows, '2025-06-01T12:00:00Z'),
+      pipeline: { incremental: { cursor: 'value', grace } },
+    })
+    const rows: Rows = [
+      ['1', null, '9007199254740992'],
+      ['2', null, '9007199254740993'],
+    ]
+    expectCounts(await make(place, byNumber(rows, 0)), { read: 2, inserted: 2 })
+    equal(await stored(place), '9007199254740993')
+    expectCounts(await make(place, byNumber(rows, 0)), { read: 2, outside: 1, unchanged: 1 })
+    expectCounts(await make(place, byNumber(rows, 1)), { read: 2, unchanged: 2 })
+  })
+}
