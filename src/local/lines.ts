@@ -12,8 +12,8 @@ const ESCAPE = '\x1c'
 const NONE = '\x1d'
 const ROW = '\x1e'
 const SEPARATOR = '\x1f'
-const SPECIAL = /[\x1c-\x1f]/g
-const ESCAPED = /\x1c([0-3])/g
+const SPECIAL = new RegExp(`[${ESCAPE}-${SEPARATOR}]`, 'g')
+const ESCAPED = new RegExp(`${ESCAPE}([0-3])`, 'g')
 const FIRST_CODE = 0x1c
 const DIGITS = [0, 1, 2, 3]
 
