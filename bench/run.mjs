@@ -48,6 +48,8 @@ if (values.targets.includes('prove')) {
   await roundOfProof(note)
 } else if (values.targets !== 'none') startUp()
 print()
+printGrowth()
+printTransform()
 
 async function roundOfPostgres(rows, folder) {
   const server = await openPostgres()
@@ -72,12 +74,13 @@ async function stepsOfPostgres(server, rows, folder) {
   for (const [name, file] of steps) {
     await server.query('checkpoint')
     const before = await server.wal()
-    const { seconds, rssMb, counts } = load({
+    const { seconds, cpuSeconds, rssMb, counts } = load({
       file: `${folder}/${file}.csv`,
       target: 'postgres',
       where: server.url,
     })
     note(group, name, seconds)
+    note(group, `${name}: processor time without the server's`, cpuSeconds)
     note(group, `${name}: WAL MB`, await server.walSince(before))
     note(group, `${name}: peak RSS MB`, rssMb)
     if (name === 'unchanged rerun' && counts.unchanged !== counts.read - counts.duplicate)
@@ -96,17 +99,29 @@ async function roundOfDuckdb(rows, folder) {
     for (const name of [file, `${file}.wal`]) rmSync(name, { force: true })
   }
   clear()
+  const before = process.cpuUsage()
   note(group, 'limit: read_csv into a table of a file', await duckdbLimit(file, `${folder}/v1.csv`))
-  clear()
-  for (const [name, source] of [
-    ['first load', 'v1'],
-    ['unchanged rerun', 'v1'],
-    ['1 % changed', 'v2'],
-  ]) {
-    const { seconds, rssMb } = load({ file: `${folder}/${source}.csv`, target: 'duckdb', where: file })
+  const used = process.cpuUsage(before)
+  note(group, 'processor time of the limit', (used.user + used.system) / 1e6)
+  const step = (name, source, more = {}) => {
+    const order = { file: `${folder}/${source}.csv`, target: 'duckdb', where: file, ...more }
+    const { seconds, cpuSeconds, rssMb } = load(order)
     note(group, name, seconds)
+    note(group, `${name}: processor time`, cpuSeconds)
     note(group, `${name}: peak RSS MB`, rssMb)
+    return seconds
   }
+  for (const [name, more] of [
+    ['first load with content_hash', { keep: { contentHash: 'content_hash' } }],
+    ['first load through a TypeScript transform', { transform: true }],
+  ]) {
+    clear()
+    step(name, 'v1', more)
+  }
+  clear()
+  step('first load', 'v1')
+  step('unchanged rerun', 'v1')
+  step('1 % changed', 'v2')
   clear()
   for (const [name, source] of [
     ['textbook first load', 'v1'],
@@ -160,7 +175,44 @@ function print() {
       const value = median(ours.filter((figure) => figure.name === name).map((figure) => figure.value))
       const isTime = !/MB$/.test(name)
       const shown = isTime ? `${value.toFixed(value < 1 ? 3 : 2)} s` : `${value.toFixed(1)} MB`
-      process.stdout.write(`| ${name} | ${shown} | ${isTime ? `${(value / limit).toFixed(2)}x` : ''} |\n`)
+      const base = name.includes('processor time') ? figureOf(group, 'processor time of the limit') : limit
+      const ratio = isTime && base > 0 ? `${(value / base).toFixed(2)}x` : ''
+      process.stdout.write(`| ${name} | ${shown} | ${ratio} |\n`)
     }
+  }
+}
+
+function figureOf(group, name) {
+  return median(
+    figures.filter((figure) => figure.group === group && figure.name === name).map((figure) => figure.value),
+  )
+}
+
+/** How much longer the largest number of rows takes than the smallest. */
+function printGrowth() {
+  const sizes = values.rows.split(',').map(Number)
+  if (sizes.length < 2) return
+  const [small, large] = [Math.min(...sizes) / 1e6, Math.max(...sizes) / 1e6]
+  for (const target of ['PostgreSQL', 'DuckDB']) {
+    for (const name of ['first load', 'unchanged rerun', '1 % changed']) {
+      const ratio = figureOf(`${target}, ${large}M rows`, name) / figureOf(`${target}, ${small}M rows`, name)
+      if (ratio > 0)
+        process.stdout.write(`\n${target}, ${name}: ${large}M takes ${ratio.toFixed(1)} times ${small}M`)
+    }
+  }
+  process.stdout.write('\n')
+}
+
+/** Rows a second that a transform in TypeScript adds to a load: out of the engine, through the function, and landed again. */
+function printTransform() {
+  for (const rows of values.rows.split(',').map(Number)) {
+    const group = `DuckDB, ${rows / 1e6}M rows`
+    const extra = (of) =>
+      figureOf(group, `first load through a TypeScript transform${of}`) - figureOf(group, `first load${of}`)
+    if (!(extra('') > 0)) continue
+    const rate = (seconds) => Math.round(rows / seconds / 1000)
+    process.stdout.write(
+      `\n${group}: a TypeScript transform of 8 columns does ${rate(extra(''))}k rows/s, ${rate(extra(': processor time'))}k for each second of processor time\n`,
+    )
   }
 }

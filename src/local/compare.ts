@@ -74,6 +74,9 @@ async function everythingIsNew(
   }
 }
 
+/** One for each landed row. As words they took an eighth of the comparison's time. */
+const VERDICT = { insert: 1, update: 2, unchanged: 3, stale: 4, frozen: 5 } as const
+
 async function compareByKey(
   local: LocalConnection,
   landed: string,
@@ -97,22 +100,22 @@ async function compareByKey(
   await local.run(`
     create table ${verdicts} as
     select l.rowid as rid,
-           case when t.hit is null then 'insert'
-                when ${same.length === 0 ? 'true' : same.join(' and ')}
-                then case when ${isGone} then '${comesBack}' else 'unchanged' end
-                when ${isStale} then 'stale'
-                else '${rules.existing}' end as op
+           (case when t.hit is null then ${VERDICT.insert}
+                 when ${same.length === 0 ? 'true' : same.join(' and ')}
+                 then case when ${isGone} then ${VERDICT[comesBack]} else ${VERDICT.unchanged} end
+                 when ${isStale} then ${VERDICT.stale}
+                 else ${VERDICT[rules.existing]} end)::utinyint as verdict
       from ${landed} as l
       left join (select *, true as hit from ${scope.table}) as t
         on ${match}`)
   const table = local.newName('difference')
   await local.run(`
     create table ${table} as
-    select v.op, ${ids(contract, 'l')}, ${hashSql(contract, 'l')} as content_hash, null::varchar as row_id
+    select case v.verdict when ${VERDICT.insert} then 'insert' else 'update' end as op, ${ids(contract, 'l')}, ${hashSql(contract, 'l')} as content_hash, null::varchar as row_id
       from ${verdicts} as v
       join ${landed} as l
         on l.rowid = v.rid
-     where v.op in ('insert', 'update')`)
+     where v.verdict in (${VERDICT.insert}, ${VERDICT.update})`)
   const isMissing = `not exists (select 1 from ${landed} as l where ${match})`
   if (rules.missing === 'delete' || rules.missing === 'mark') {
     await local.run(`
@@ -123,7 +126,8 @@ async function compareByKey(
          ${rules.missing === 'mark' ? `and not ${isGone}` : ''}
          and ${notNewerThanLoad(landed, newest, rules)}`)
   }
-  const countOf = (op: string) => local.count(`select count(*) from ${verdicts} where op = '${op}'`)
+  const countOf = (verdict: keyof typeof VERDICT) =>
+    local.count(`select count(*) from ${verdicts} where verdict = ${VERDICT[verdict]}`)
   return {
     difference: await counted(local, table),
     unchanged: await countOf('unchanged'),

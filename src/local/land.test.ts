@@ -23,7 +23,7 @@ const RULES = { nullKeys: 'reject', normalizeKey: undefined } as const
 
 function part(rows: string, more: Partial<SourcePart>): SourcePart {
   return {
-    file: { path: 'in.csv', bytes: 1, sha256: '' },
+    file: { path: 'in.csv' },
     select: () => `select c0 from (values ${rows}) as v (c0)`,
     rejects: async () => [],
     locate: async (numbers) => numbers.map((line) => ({ line, raw: '' })),

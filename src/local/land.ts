@@ -114,15 +114,34 @@ async function landPart(
   const insert = (select: string) =>
     local.run(`insert into ${table} ${landingSql(select, columns, rules, index)}`)
   const wanted = names(columns)
+  const isComplete = async () =>
+    (await local.count(`select count(*) from ${table} where part = ${index}`)) === part.records
+  const empty = () => local.run(`delete from ${table} where part = ${index}`)
+  const early = await landEarly(part, wanted, insert)
+  if (early === 'holds' && (await isComplete())) return
+  if (early !== 'none') await empty()
   if (part.selectByOneThread === undefined) return insert(part.select(wanted))
-  const complete = await insert(part.select(wanted)).then(
-    async () => (await local.count(`select count(*) from ${table} where part = ${index}`)) === part.records,
+  const complete =
+    early !== 'holds' &&
     // An error of a reader that begins in the wrong place says nothing of the file.
-    () => false,
-  )
+    (await insert(part.select(wanted)).then(isComplete, () => false))
   if (complete) return
-  await local.run(`delete from ${table} where part = ${index}`)
+  await empty()
   await insert(part.selectByOneThread(wanted))
+}
+
+/** Lands a part while its source still looks at it: whether it could, and whether what it has read counts. */
+async function landEarly(
+  part: SourcePart,
+  wanted: readonly string[],
+  insert: (select: string) => Promise<void>,
+): Promise<'none' | 'holds' | 'void'> {
+  const { early } = part
+  if (early === undefined) return 'none'
+  // Whatever the look finds, the statement has to be over before the connection is asked for anything else.
+  const [inserted, held] = await Promise.allSettled([insert(early.select(wanted)), early.holds()])
+  if (held.status === 'rejected') throw held.reason
+  return inserted.status === 'fulfilled' && held.value ? 'holds' : 'void'
 }
 
 /** By file as they were read, and by line within each. */

@@ -29,6 +29,11 @@ export interface SourceContext {
   readonly cwd: string
   readonly signal: AbortSignal
   readonly progress: ProgressListener
+  /**
+   * Whether the source may give its parts out before it has looked at all that is in them, see {@link OpenSource.looked}.
+   * Default: everything is known once it is open.
+   */
+  readonly mayLookLater?: boolean | undefined
   /** The slice that the run names: `{slice}` in a file's name, bounds in a query. */
   readonly slice?: Slice | undefined
   /** What the run reads by its cursor. A source may leave out what is outside; the pipeline looks again. */
@@ -68,6 +73,11 @@ export interface OpenSource extends AsyncDisposable {
   readonly fields: readonly SourceField[]
   readonly files: readonly SourceFile[]
   readonly parts: readonly SourcePart[]
+  /**
+   * Present where the source is still looking at its files, beside whatever is done with it. Until it resolves `files` and
+   * what the parts know is not there yet, and of their selects only `early` may be used. Throws what the source refuses.
+   */
+  readonly looked?: (() => Promise<void>) | undefined
   /** Sentences for people: a delimiter that was chosen, columns that were found. */
   readonly notices?: readonly string[] | undefined
   /** Called when every part has been landed. Throws `STET_SOURCE_CHANGED` when a file is not what it was. */
@@ -76,7 +86,7 @@ export interface OpenSource extends AsyncDisposable {
 
 /** One relation of a source: usually a file. May be selected from more than once, with the same rows in the same order. */
 export interface SourcePart {
-  readonly file: SourceFile | null
+  readonly file: Pick<SourceFile, 'path'> | null
   /**
    * How many records the part holds by the source's own count, rejects included, where it counts apart from DuckDB.
    * Rows and rejects must come to as many (G9): a reader that stops early does not always say so.
@@ -92,10 +102,22 @@ export interface SourcePart {
    * rows and {@link records} do not agree.
    */
   readonly selectByOneThread?: ((wanted: readonly string[]) => string) | undefined
+  /** A select that can be run before the source has looked at the part; what it gives is worth nothing unless `holds`. */
+  readonly early?: EarlySelect | undefined
   /** The records that the reader itself refused (ragged, not in the file's encoding), after one `select` has run to its end. */
   rejects(): Promise<readonly Reject[]>
   /** Where rows of `select` stand: 1-based row numbers in its order, ascending. */
   locate(rows: readonly number[]): Promise<readonly RowLocation[]>
+}
+
+interface EarlySelect {
+  /** As {@link SourcePart.select}. */
+  select(wanted: readonly string[]): string
+  /**
+   * Waits for the look at the part; whether `select` would read it so. The rows have to agree with `records` besides. Throws
+   * what the source refuses.
+   */
+  holds(): Promise<boolean>
 }
 
 export interface RowLocation {

@@ -11,6 +11,7 @@ const target: Target = {
     strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
     transactional: true,
     identifierBytesMax: 63,
+    contentHashByDefault: true,
   },
   open: () => Promise.reject(new Error('a definition opens nothing')),
   openRunLog: () => Promise.reject(new Error('a definition opens nothing')),

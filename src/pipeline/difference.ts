@@ -4,7 +4,7 @@ import type { ColumnType, Contract } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import { NO_COUNTS, type RunRecord } from '../model/run.ts'
 import { type Slice, WHOLE } from '../model/slice.ts'
-import type { Reject } from '../model/source.ts'
+import type { OpenSource, Reject } from '../model/source.ts'
 import type { RowsInScope, Scope, TargetSession, TargetTable } from '../model/target.ts'
 import type { Removals } from '../model/write.ts'
 import type { Found } from './found.ts'
@@ -54,24 +54,26 @@ export async function findDifference(
     cwd: options.cwd ?? process.cwd(),
     signal,
     progress,
+    mayLookLater: true,
     slice: slice ?? undefined,
     keepRejects: pipeline.onReject === 'quarantine',
     cursor: cursor === null ? undefined : cursorRequest(local, cursor, typeInTable(pipeline, table)),
   })
-  learned({ files: source.files })
   for (const message of source.notices ?? []) notice(message)
-  const rows = await readyRows({
-    pipeline,
-    local,
-    session,
-    source,
-    table,
-    signal,
-    notice,
-    prepare: (contract) => session.prepare(contract),
-    cursor,
-    slice: sliceToReplace(pipeline, slice),
-  })
+  const rows = await knowingFiles(source, learned, () =>
+    readyRows({
+      pipeline,
+      local,
+      session,
+      source,
+      table,
+      signal,
+      notice,
+      prepare: (contract) => session.prepare(contract),
+      cursor,
+      slice: sliceToReplace(pipeline, slice),
+    }),
+  )
   const { read, outside, filtered, added, afterTransform, rejected, duplicate } = rows
   learned({
     counts: { ...NO_COUNTS, read, outside, filtered, added, afterTransform, rejected, duplicate },
@@ -94,6 +96,20 @@ export async function findDifference(
     isKeyless: contract.columns.every((column) => !column.key),
   })
   return { table, contract, rows, scope, scopeKind, comparison, files: source.files, history, cursor }
+}
+
+/** Does the work, and also when it fails tells which files there were: they may have been looked at meanwhile only. */
+async function knowingFiles<T>(
+  source: OpenSource,
+  learned: (partial: Pick<Ledger, 'files'>) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } finally {
+    await source.looked?.().catch(() => undefined)
+    learned({ files: source.files })
+  }
 }
 
 /** What the strategy and the truth make of rows that are there and of rows that are not. */

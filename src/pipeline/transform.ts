@@ -1,5 +1,6 @@
 import { DuckDBDataChunk, VARCHAR } from '@duckdb/node-api'
 import { StetError } from '../errors.ts'
+import { fieldSql, joinLine, joinLines, lineSql, splitLine, splitSql } from '../local/lines.ts'
 import { quoteIdentifier } from '../local/quote.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
@@ -18,8 +19,8 @@ export interface Transformed {
   readonly added: number
 }
 
-/** DuckDB's vector size; chunks of another size are copied once more. */
-const CHUNK_ROWS = 2048
+/** So many rows go back as one text. */
+const CHUNK_ROWS = 1024
 
 /** Applies the pipeline's transform to the landed rows. */
 export async function applyTransform(
@@ -106,35 +107,34 @@ async function transformByRow(
   signal: AbortSignal,
 ): Promise<Transformed> {
   const table = local.newName('transformed')
-  await local.run(`create table ${table} (${names.map((_, position) => `t${position} varchar`).join(', ')})`)
+  await local.run(`create table ${table} (lines varchar)`)
   const writer = await local.connect()
   const appender = await writer.duckdb.createAppender(table)
-  const types = names.map(() => VARCHAR)
-  let pending: (string | null)[][] = names.map(() => [])
+  let pending: string[] = []
   const flush = () => {
-    const chunk = DuckDBDataChunk.create(types)
-    chunk.setColumns(pending)
+    const chunk = DuckDBDataChunk.create([VARCHAR])
+    chunk.setColumns([[joinLines(pending)]])
     appender.appendDataChunk(chunk)
-    pending = names.map(() => [])
+    pending = []
   }
   let rows = 0
   let filtered = 0
   let added = 0
-  const result = await local.duckdb.stream(
-    `select ${contract.columns.map(valueSql).join(', ')} from ${landed}`,
-  )
+  const columns = contract.columns.map((column) => ({ name: column.name, read: readerOf(column) }))
+  const result = await local.duckdb.stream(`select ${lineSql(contract.columns)} from ${landed}`)
   for (
     let chunk = await result.fetchChunk();
     chunk !== null && chunk.rowCount > 0;
     chunk = await result.fetchChunk()
   ) {
     signal.throwIfAborted()
-    const values = chunk.getColumns()
-    for (let index = 0; index < chunk.rowCount; index++) {
+    for (const line of chunk.getColumnVector(0).toArray() as readonly string[]) {
+      const fields = splitLine(line)
       const row: Record<string, TransformValue> = {}
-      for (let position = 0; position < contract.columns.length; position++) {
-        const name = contract.columns[position]?.name
-        if (name !== undefined) row[name] = transformValue(values[position]?.[index] ?? null)
+      for (let position = 0; position < columns.length; position++) {
+        const column = columns[position]
+        const field = fields[position]
+        if (column !== undefined) row[column.name] = field == null ? null : column.read(field)
       }
       const answer = callUser(change, row)
       if (answer === null || answer === undefined) {
@@ -148,34 +148,41 @@ async function transformByRow(
         refuseNonRow(output)
         refuseUnknown(output, names)
         refuseMissing(output, names)
-        for (let position = 0; position < names.length; position++) {
-          pending[position]?.push(textOfValue(output[names[position] ?? ''], names[position] ?? ''))
-        }
+        pending.push(joinLine(names.map((name) => textOfValue(output[name], name))))
         rows++
-        if ((pending[0]?.length ?? 0) === CHUNK_ROWS) flush()
+        if (pending.length === CHUNK_ROWS) flush()
       }
     }
   }
-  if ((pending[0]?.length ?? 0) > 0) flush()
+  if (pending.length > 0) flush()
   appender.closeSync()
-  const positionOf = (name: string) => names.indexOf(name)
-  return { part: relationPart(table, (name) => `t${positionOf(name)}`), names, rows, filtered, added }
+  const part = relationPart(`(${splitSql(table)})`, (name) => fieldSql(names.indexOf(name)))
+  return { part, names, rows, filtered, added }
 }
 
-/** Whether JavaScript holds the column's values exactly, so that a row transform gets them as they are. */
-function isNative({ type, asText }: ContractColumn): boolean {
-  return ['smallint', 'integer', 'bigint', 'double', 'boolean'].includes(type.kind) && !asText
+/** A text of the local engine as the value that a row transform gets; exact for the types that JavaScript holds. */
+function readerOf({ type, asText }: ContractColumn): (text: string) => TransformValue {
+  if (asText) return (text) => text
+  switch (type.kind) {
+    case 'smallint':
+    case 'integer':
+      return Number
+    case 'bigint':
+      return BigInt
+    case 'double':
+      return (text) => NOT_FINITE[text] ?? Number(text)
+    case 'boolean':
+      return (text) => text === 'true'
+    default:
+      return (text) => text
+  }
 }
 
-/** A byte of our own goes before every text: the driver takes a byte order mark off the beginning of what it hands over. */
-const LEAD = '.'
-
-function valueSql(column: ContractColumn): string {
-  return isNative(column) ? column.id : `'${LEAD}' || ${column.id}::varchar`
-}
-
-function transformValue(value: unknown): TransformValue {
-  return typeof value === 'string' ? value.slice(LEAD.length) : (value as TransformValue)
+/** What the local engine prints for them. */
+const NOT_FINITE: Readonly<Record<string, number>> = {
+  inf: Number.POSITIVE_INFINITY,
+  '-inf': Number.NEGATIVE_INFINITY,
+  nan: Number.NaN,
 }
 
 function callUser(

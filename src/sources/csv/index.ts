@@ -1,15 +1,11 @@
-import { symlink } from 'node:fs/promises'
-import { join } from 'node:path'
 import { StetError } from '../../errors.ts'
 import type { Columns } from '../../model/columns.ts'
 import type { OpenSource, Source, SourceContext } from '../../model/source.ts'
-import { type InputFile, openFiles } from '../shared/files.ts'
-import { copyRecords } from './copy.ts'
-import type { Layout } from './layout.ts'
-import { type Measured, measure } from './measure.ts'
+import { type InputFile, openFiles, openTextFiles, type UnreadFile } from '../shared/files.ts'
 import { type CsvOptions, type Dialect, dialectOf } from './options.ts'
-import { csvPart, type PartOptions } from './part.ts'
-import { chooseDelimiter, lineEndOf, shapeOf } from './shape.ts'
+import { csvPart } from './part.ts'
+import { lookOneByOne, type PartFile, prepareFile } from './prepare.ts'
+import { chooseDelimiter } from './shape.ts'
 
 export type { CsvOptions } from './options.ts'
 
@@ -49,81 +45,47 @@ async function openCsv(
   dialect: Dialect,
   context: SourceContext,
 ): Promise<OpenSource> {
-  const opened = await openFiles({ files, content: 'text', encoding }, context)
+  const opened =
+    context.mayLookLater === true
+      ? await openTextFiles({ files, encoding }, context)
+      : await openFiles({ files, content: 'text', encoding }, context)
   const [first] = opened.files
   if (first === undefined) throw new StetError('STET_INTERNAL', 'No file was opened')
-  const { delimiter, seen } = await chooseDelimiter(
-    { name: first.file.path, path: first.path },
-    dialect,
-    context.signal,
-  )
-  const parts: PartOptions[] = []
-  for (const file of opened.files) parts.push(await prepare(file, dialect, delimiter, context))
-  demandSameColumns(parts)
-  return {
-    fields: (parts[0]?.names ?? []).map((name) => ({ name })),
-    files: opened.files.map(({ file }) => file),
-    parts: parts.map((part) => csvPart(part, context)),
-    notices:
-      seen && delimiter !== ','
-        ? [
-            `${first.file.path} is read with the delimiter ${JSON.stringify(delimiter)}, the most frequent one in its first ` +
-              `record; pin it with delimiter: ${JSON.stringify(delimiter)}`,
-          ]
-        : [],
-    verify: opened.verify,
-    [Symbol.asyncDispose]: async () => undefined,
+  const { delimiter, seen } = await chooseDelimiter(named(first), dialect, context.signal)
+  const looks = lookOneByOne(context)
+  try {
+    const files: PartFile[] = []
+    for (const file of opened.files) files.push(await prepareFile(file, dialect, delimiter, looks))
+    demandSameColumns(files)
+    return {
+      fields: (files[0]?.names ?? []).map((name) => ({ name })),
+      get files() {
+        return files.flatMap((file) => file.measured()?.file ?? [])
+      },
+      looked: looks.done,
+      parts: files.map((file) => csvPart(file, context)),
+      notices:
+        seen && delimiter !== ','
+          ? [
+              `${named(first).name} is read with the delimiter ${JSON.stringify(delimiter)}, the most frequent one in its first ` +
+                `record; pin it with delimiter: ${JSON.stringify(delimiter)}`,
+            ]
+          : [],
+      verify: opened.verify,
+      [Symbol.asyncDispose]: looks[Symbol.asyncDispose],
+    }
+  } catch (error) {
+    await looks[Symbol.asyncDispose]()
+    throw error
   }
 }
 
-/** Measures a file, and copies what DuckDB would not read as we do. */
-async function prepare(
-  input: InputFile,
-  dialect: Dialect,
-  delimiter: string,
-  context: SourceContext,
-): Promise<PartOptions> {
-  const shape = shapeOf(dialect, [delimiter], await lineEndOf(input.path, dialect, [delimiter]))
-  const file = {
-    name: input.file.path,
-    path: input.path,
-    isUtf8: input.invalidUtf8At === null,
-  }
-  const measured = await measure(file, shape, dialect.header, context.signal)
-  return {
-    file: input.file,
-    original: measured.layout,
-    readable: measured.plain ? await inPlace(measured.layout, context) : await copied(measured, context),
-    names: measured.names,
-    records: measured.records,
-    longest: measured.longest,
-    splittable: measured.splittable,
-    dialect,
-    delimiter,
-  }
-}
-
-/** DuckDB takes `orders[1].csv` for a pattern, so such a file is read by another name. */
-async function inPlace(layout: Layout, context: SourceContext): Promise<Layout> {
-  if (!/[*?[\]{}\\]/.test(layout.path)) return layout
-  const path = join(context.local.directory, context.local.newName('link'))
-  await symlink(layout.path, path)
-  return { ...layout, path }
-}
-
-async function copied(measured: Measured, context: SourceContext): Promise<Layout> {
-  const shape = { ...measured.layout.shape, lineEnd: 'lf', skip: 0, comment: null } as const
-  return {
-    ...measured.layout,
-    path: await copyRecords(measured, context),
-    shape,
-    hasHeader: false,
-    isUtf8: true,
-  }
+function named(file: InputFile | UnreadFile): { readonly name: string; readonly path: string } {
+  return { name: 'file' in file ? file.file.path : file.name, path: file.path }
 }
 
 /** A file without a column would load as NULL what the others hold as values. */
-function demandSameColumns(parts: readonly PartOptions[]): void {
+function demandSameColumns(parts: readonly PartFile[]): void {
   const [first, ...others] = parts
   if (first === undefined) return
   for (const part of others) {
@@ -134,8 +96,8 @@ function demandSameColumns(parts: readonly PartOptions[]): void {
   }
 }
 
-function lacks(part: PartOptions, column: string, other: PartOptions): StetError {
-  const [file, otherFile] = [part.file.path, other.file.path]
+function lacks(part: PartFile, column: string, other: PartFile): StetError {
+  const [file, otherFile] = [part.path, other.path]
   return new StetError('STET_COLUMNS', `Cannot load "${file}": it has no column "${column}"`, {
     hint: `"${otherFile}" of the same load has it; columns of "${file}": ${part.names.join(', ')}`,
     details: { file, column },

@@ -2,7 +2,16 @@ import { StetError } from '../../errors.ts'
 import { bareLineBreak } from './fields.ts'
 import { headerNames } from './header.ts'
 import { isRefused, type Layout } from './layout.ts'
-import { CR, LF, type RecordFlags, type RecordShape, scanRecords } from './records.ts'
+import { hasLineLikeRecord, mayBePlain, plainCounter } from './plain.ts'
+import {
+  CR,
+  LF,
+  readBlocks,
+  type RecordFlags,
+  type RecordShape,
+  type ScanOptions,
+  scanRecords,
+} from './records.ts'
 
 /** A file before DuckDB sees it. */
 export interface FileToMeasure {
@@ -45,6 +54,57 @@ export async function measure(
   header: readonly string[] | null,
   signal: AbortSignal,
 ): Promise<Measured> {
+  const names = file.isUtf8 ? await namesOfPlain(file, shape, header, signal) : null
+  const plain = names === null ? null : await measurePlain(file, shape, header, names, { signal })
+  return plain ?? measureClosely(file, shape, header, signal)
+}
+
+/** The columns' names of a file whose beginning holds nothing that needs a closer look; else null. */
+export async function namesOfPlain(
+  file: Omit<FileToMeasure, 'isUtf8'>,
+  shape: RecordShape,
+  header: readonly string[] | null,
+  signal: AbortSignal,
+): Promise<readonly string[] | null> {
+  if (!mayBePlain(shape)) return null
+  let names: readonly string[] | null = null
+  await scanRecords(file.path, shape, { signal }, (bytes, start, end, _offset, _line, flags) => {
+    if (header !== null) names = bytes[start] === 0xef ? null : header
+    else if (start < end && !flags.odd && !flags.nul && !flags.textAfterQuote && !flags.spaced)
+      names = headerNames(bytes.subarray(start, end), shape, file.name)
+    return false
+  })
+  return names
+}
+
+/** Measures a file in one pass if it is plain, else gives null. `look` sees all of its bytes either way. */
+export async function measurePlain(
+  file: Pick<FileToMeasure, 'path'>,
+  shape: RecordShape,
+  header: readonly string[] | null,
+  names: readonly string[],
+  options: Pick<ScanOptions, 'signal' | 'look'>,
+): Promise<Measured | null> {
+  const counter = plainCounter(shape, names.length, header === null, options.look !== undefined)
+  await readBlocks(file.path, options, counter.take)
+  const counted = counter.result()
+  if (counted === null) return null
+  const hasHeader = header === null
+  return {
+    layout: { path: file.path, shape, hasHeader, columns: names.length, isUtf8: true },
+    names,
+    ...counted,
+    plain: true,
+  }
+}
+
+/** The same, record by record, for files that need it. */
+async function measureClosely(
+  file: FileToMeasure,
+  shape: RecordShape,
+  header: readonly string[] | null,
+  signal: AbortSignal,
+): Promise<Measured> {
   let names = header
   let records = 0
   let longest = 0
@@ -72,7 +132,7 @@ export async function measure(
       if (
         flags.lines > 1 &&
         splittable &&
-        hasLineLikeRecord(bytes.subarray(start, end), shape, names.length)
+        isLineLikeRecordInside(bytes.subarray(start, end), shape, names.length)
       ) {
         splittable = false
       }
@@ -117,20 +177,10 @@ export async function measure(
   }
 }
 
-/** Whether a line that begins inside a value has enough delimiters for a record. */
-function hasLineLikeRecord(record: Buffer, { delimiters }: RecordShape, columns: number): boolean {
+function isLineLikeRecordInside(record: Buffer, { delimiters }: RecordShape, columns: number): boolean {
   const [delimiter] = delimiters
   if (delimiter === undefined || delimiter.length !== 1 || delimiters.length > 1) return true
-  let fields = 0
-  let inner = false
-  for (const byte of record) {
-    if (byte === LF) {
-      if (inner && fields >= columns) return true
-      inner = true
-      fields = 1
-    } else if (byte === delimiter[0]) fields++
-  }
-  return inner && fields >= columns
+  return hasLineLikeRecord(record, delimiter[0] ?? 0, columns)
 }
 
 function headerRecord(file: string, record: Buffer, flags: RecordFlags): Buffer {

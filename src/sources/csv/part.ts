@@ -1,31 +1,25 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier, quoteLiteral, quotePath } from '../../local/quote.ts'
-import type { Reject, RowLocation, SourceContext, SourceFile, SourcePart } from '../../model/source.ts'
+import type { Reject, RowLocation, SourceContext, SourcePart } from '../../model/source.ts'
 import { type Layout, scanData } from './layout.ts'
-import type { Dialect } from './options.ts'
+import type { Expected, MeasuredFile, PartFile } from './prepare.ts'
 import { whyRefused } from './reason.ts'
 
-/** A file that has been measured, and what DuckDB reads in its place. */
-export interface PartOptions {
-  readonly file: SourceFile
-  /** The records as they stand in the file. */
-  readonly original: Layout
-  /** The same records as DuckDB gets to see them; the same layout where the file is read in place. */
-  readonly readable: Layout
-  readonly names: readonly string[]
-  readonly records: number
-  readonly longest: number
-  /** See `Measured.splittable`. */
-  readonly splittable: boolean
-  readonly dialect: Dialect
-  readonly delimiter: string
-}
-
-/** A file as a relation. Its `select` has to run on the connection of `context`, which holds the reject tables. */
-export function csvPart(options: PartOptions, context: SourceContext): SourcePart {
-  const { file, original, readable, names, records } = options
+/** A file as a relation. Its selects have to run on the connection of `context`, which holds the reject tables. */
+export function csvPart(file: PartFile, context: SourceContext): SourcePart {
+  const { names } = file
   const { local, signal } = context
-  const rejectsTable = local.newName('csv_rejects')
+  // A select that may find records where there are none has a table of its own: what it refused is no reject.
+  const tables = { select: local.newName('csv_rejects'), surely: local.newName('csv_rejects') }
+  let rejectsTable = tables.select
+  const measured = (): MeasuredFile => {
+    const found = file.measured()
+    if (found !== null) return found
+    throw new StetError('STET_INTERNAL', `"${file.path}" was read before it was looked at`)
+  }
+  const select = (wanted: readonly string[], found: Expected) =>
+    selectSql(wanted, { ...file, ...found, rejectsTable })
+  const { expected } = file
 
   /** Where DuckDB refused a record, by its place among those it got. Kept by a rollback, doubled by a second scan. */
   const refusedByDuckDB = async (): Promise<ReadonlySet<number>> => {
@@ -40,7 +34,7 @@ export function csvPart(options: PartOptions, context: SourceContext): SourcePar
     )
     return placesOf(
       rows.map((row) => Number(row.offset)),
-      readable,
+      measured().readable,
       file.path,
       signal,
     )
@@ -53,7 +47,7 @@ export function csvPart(options: PartOptions, context: SourceContext): SourcePar
     const refused = await refusedByDuckDB()
     let given = 0
     let row = 0
-    await scanData(original, { signal }, (bytes, start, end, at) => {
+    await scanData(measured().original, { signal }, (bytes, start, end, at) => {
       const isRow = !at.refused && !refused.has(++given)
       if (isRow) row++
       return visit(() => bytes.subarray(start, end), at.line, isRow ? row : null)
@@ -62,17 +56,35 @@ export function csvPart(options: PartOptions, context: SourceContext): SourcePar
 
   return {
     file,
-    records,
-    select: (wanted) => selectSql(wanted, { ...options, rejectsTable }),
-    selectByOneThread: options.splittable
-      ? (wanted) => selectSql(wanted, { ...options, rejectsTable, splittable: false })
-      : undefined,
+    get records() {
+      return file.measured()?.records
+    },
+    select: (wanted) => select(wanted, measured()),
+    early:
+      expected === null
+        ? undefined
+        : {
+            select: (wanted) => select(wanted, expected),
+            holds: async () => {
+              await file.looked()
+              if (select(names, measured()) === select(names, expected)) return true
+              rejectsTable = tables.surely
+              return false
+            },
+          },
+    get selectByOneThread() {
+      if (file.measured()?.splittable !== true) return undefined
+      return (wanted: readonly string[]) => {
+        rejectsTable = tables.surely
+        return select(wanted, { ...measured(), splittable: false })
+      }
+    },
     rejects: async () => {
       const rejects: Reject[] = []
       await scanRows((record, line, row) => {
         if (row !== null) return true
         const raw = record()
-        const why = whyRefused(raw, original, names) ?? UNEXPLAINED
+        const why = whyRefused(raw, measured().original, names) ?? UNEXPLAINED
         rejects.push({ file: file.path, line, ...why, raw: raw.toString('utf8') })
         return true
       })
@@ -128,15 +140,15 @@ const BUFFER_BYTES_DEFAULT = 32_000_000
 
 function selectSql(
   wanted: readonly string[],
-  options: PartOptions & { readonly rejectsTable: string },
+  options: PartFile & Expected & { readonly rejectsTable: string },
 ): string {
   const { names, readable, dialect, delimiter, longest, rejectsTable } = options
   const fields = wanted.map((name, i) => {
     const position = names.indexOf(name)
     if (position !== -1) return `f${position} as c${i}`
-    throw new StetError('STET_COLUMNS', `Cannot read "${options.file.path}": it has no column "${name}"`, {
+    throw new StetError('STET_COLUMNS', `Cannot read "${options.path}": it has no column "${name}"`, {
       hint: `Its columns are: ${names.join(', ')}`,
-      details: { file: options.file.path, column: name },
+      details: { file: options.path, column: name },
     })
   })
   const possible = dialect.nullTexts.filter((text) => !text.includes(delimiter))

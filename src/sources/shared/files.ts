@@ -32,10 +32,24 @@ export interface InputFile {
   readonly invalidUtf8At: number | null
 }
 
-export interface OpenFiles {
-  readonly files: readonly InputFile[]
+export interface OpenFiles<File = InputFile> {
+  readonly files: readonly File[]
   /** Throws `STET_SOURCE_CHANGED` when a file is no longer the one that was opened (G9). */
   verify(): Promise<void>
+}
+
+/** A file of plain text, as far as its first bytes show, which has not been read yet. */
+export interface UnreadFile {
+  readonly name: string
+  readonly path: string
+  readonly size: number
+}
+
+/** Takes in the bytes of an {@link UnreadFile} while somebody reads it for a purpose of his own. */
+export interface FileReading {
+  look(bytes: Uint8Array): void
+  /** After the last byte. Throws `STET_SOURCE_CHANGED` when there were more or fewer than the file had. */
+  end(): InputFile
 }
 
 /**
@@ -45,22 +59,78 @@ export interface OpenFiles {
  * @throws {StetError} `STET_SOURCE` for a file that is missing, cut off, damaged or of another format.
  */
 export async function openFiles(options: OpenFilesOptions, context: SourceContext): Promise<OpenFiles> {
-  const asked = typeof options.files === 'string' ? [options.files] : options.files
-  const patterns = withSlice(asked, context.slice)
-  const named = await resolveFiles(patterns, context.cwd)
-  const prepared: { readonly input: InputFile; readonly unchanged: () => Promise<boolean> }[] = []
-  for (const file of named) prepared.push(await prepare(file, options, context))
+  return openEach(options, context, (file) => readThrough(file, options, context))
+}
+
+/** The same for text, but plain UTF-8 is left for the caller to read: one pass over a file costs less than two. */
+export async function openTextFiles(
+  options: Omit<OpenFilesOptions, 'content'>,
+  context: SourceContext,
+): Promise<OpenFiles<InputFile | UnreadFile>> {
+  const asText: OpenFilesOptions = { ...options, content: 'text' }
+  return openEach(asText, context, async (file) => {
+    const { size } = await stat(file.path)
+    const isPlain = size >= HEAD_BYTES && (await beginsAsPlainText(file, asText))
+    return isPlain ? { ...file, size } : readThrough(file, asText, context)
+  })
+}
+
+/** Begins to take in a file that is left to its reader. */
+export function beginReading({ name, path, size }: UnreadFile, context: SourceContext): FileReading {
+  const hash = createHash('sha256')
+  const utf8 = checkUtf8()
+  let bytes = 0
   return {
-    files: prepared.map(({ input }) => input),
-    verify: async () => {
-      for (const { input, unchanged } of prepared) {
-        if (!(await unchanged())) throw changed(input.file.path)
+    look: (chunk) => {
+      hash.update(chunk)
+      utf8.push(chunk)
+      bytes += chunk.length
+      context.progress({ phase: 'reading', bytes, bytesTotal: size })
+    },
+    end: () => {
+      if (bytes !== size) throw changed(name)
+      return {
+        file: { path: name, bytes, sha256: hash.digest('hex') },
+        path,
+        bytes,
+        invalidUtf8At: utf8.end(),
       }
     },
   }
 }
 
-async function prepare(named: NamedPath, options: OpenFilesOptions, context: SourceContext) {
+async function openEach<File extends InputFile | UnreadFile>(
+  options: OpenFilesOptions,
+  context: SourceContext,
+  read: (file: NamedPath) => Promise<File | InputFile>,
+): Promise<OpenFiles<File | InputFile>> {
+  const asked = typeof options.files === 'string' ? [options.files] : options.files
+  const patterns = withSlice(asked, context.slice)
+  const named = await resolveFiles(patterns, context.cwd)
+  const prepared: {
+    readonly name: string
+    readonly input: File | InputFile
+    readonly unchanged: () => Promise<boolean>
+  }[] = []
+  for (const file of named) {
+    prepared.push({ name: file.name, ...(await prepare(file, options, context, read)) })
+  }
+  return {
+    files: prepared.map(({ input }) => input),
+    verify: async () => {
+      for (const { name, unchanged } of prepared) {
+        if (!(await unchanged())) throw changed(name)
+      }
+    },
+  }
+}
+
+async function prepare<File extends InputFile | UnreadFile>(
+  named: NamedPath,
+  options: OpenFilesOptions,
+  context: SourceContext,
+  read: (file: NamedPath) => Promise<File | InputFile>,
+) {
   const { name } = named
   if (named.path === STANDARD_INPUT) {
     const landed = await landOnce(options.stdin ?? process.stdin, context)
@@ -78,8 +148,8 @@ async function prepare(named: NamedPath, options: OpenFilesOptions, context: Sou
     const landed = await landOnce(createReadStream(named.path), context)
     return { input: await readThrough({ name, path: landed }, options, context), unchanged: async () => true }
   }
-  const input = await readThrough(named, options, context)
-  if (BigInt(input.file.bytes) !== before.size) throw changed(name)
+  const input = await read(named)
+  if (BigInt('file' in input ? input.file.bytes : input.size) !== before.size) throw changed(name)
   return { input, unchanged: async () => isSame(before, await statOf(named).catch(() => null)) }
 }
 
@@ -173,6 +243,25 @@ async function readThrough(
   }
 }
 
+/** How many bytes show what a file is. */
+const HEAD_BYTES = 8
+
+/** Whether a file is neither packed nor in another encoding than UTF-8, going by its first bytes. */
+async function beginsAsPlainText({ name, path }: NamedPath, options: OpenFilesOptions): Promise<boolean> {
+  const file = await open(path, 'r').catch((cause: unknown) => {
+    throw unreadable(name, cause)
+  })
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    const head = buffer.subarray(0, bytesRead)
+    if (compressionOf(head) !== 'none') return false
+    const { encoding, skip } = encodingOf(head, options.encoding, name)
+    return encoding === 'utf-8' && skip === 0
+  } finally {
+    await file.close()
+  }
+}
+
 /** The first bytes of a stream (at least eight where it has them) and the stream from its beginning. */
 async function peek(
   source: AsyncIterable<Uint8Array>,
@@ -180,7 +269,7 @@ async function peek(
   const iterator = source[Symbol.asyncIterator]()
   const first: Uint8Array[] = []
   let length = 0
-  while (length < 8) {
+  while (length < HEAD_BYTES) {
     const next = await iterator.next()
     if (next.done === true) break
     first.push(next.value)
@@ -190,7 +279,7 @@ async function peek(
     yield* first
     for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
   }
-  return { head: Buffer.concat(first).subarray(0, 8), chunks: chunks() }
+  return { head: Buffer.concat(first).subarray(0, HEAD_BYTES), chunks: chunks() }
 }
 
 async function* skipBytes(chunks: AsyncIterable<Uint8Array>, count: number): AsyncIterable<Uint8Array> {

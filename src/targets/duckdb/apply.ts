@@ -5,6 +5,7 @@ import type { Slice } from '../../model/slice.ts'
 import type { Applied, Difference } from '../../model/target.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import { requireUniqueKey } from './checks.ts'
+import { isStoredAsCompared } from './forms.ts'
 import { keyMatchSql } from './scope.ts'
 import { requireKeysOnlyInSlice } from './slice-key.ts'
 import {
@@ -74,8 +75,10 @@ export async function applyDifference(
   requireCount('marked', marked, marks)
   requireCount('updated', updated, updates)
   requireCount('inserted', inserted, inserts)
-  if (inserted > 0 && !table.keyEnforced) {
-    const key = contract.columns.filter((column) => column.key)
+  const key = contract.columns.filter((column) => column.key)
+  // A new table holds what the load holds, in which every key has one row, and its keys are equal when the load's are.
+  const isSure = table.keyEnforced || (table.created && key.every(isStoredAsCompared))
+  if (inserted > 0 && !isSure) {
     const among = `semi join (from ${from} where op = 'insert') as stet_d on ${keyMatchSql(key, 'stet_d')}`
     await requireUniqueKey(local, table, contract, write, table.created ? '' : among)
   }

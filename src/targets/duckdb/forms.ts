@@ -52,3 +52,8 @@ export function storedForm(column: ContractColumn, compared: string): string {
       return compared
   }
 }
+
+/** Whether DuckDB finds two stored values of a column equal just where the comparison does, in a table that Stet made. */
+export function isStoredAsCompared(column: ContractColumn): boolean {
+  return localTypeOf(column) !== 'VARCHAR' || ['text', 'varchar'].includes(column.type.kind)
+}

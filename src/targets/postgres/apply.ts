@@ -49,7 +49,6 @@ export async function applyToNewTable(
   const inserted = await pushRows(connection, local, {
     select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
     into: newTableTarget(identity, contract),
-    quoteAll: selected.length === 1,
     freeze: true,
   })
   requireSent(inserted, difference.inserts)

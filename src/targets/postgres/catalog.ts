@@ -138,7 +138,7 @@ export async function readCatalog(
   }
 }
 
-/** How many rows there are: counted where that is cheap or nobody has counted before, else the statistics' word. */
+/** How many rows there are: counted where that is cheap, else the statistics' word, else the planner's guess. */
 async function estimateRows(connection: Connection, identity: TableIdentity, oid: string): Promise<number> {
   // Asked apart, because pg_partition_tree() locks all partitions.
   const [row] = await connection.query(
@@ -148,15 +148,24 @@ async function estimateRows(connection: Connection, identity: TableIdentity, oid
        select relid from pg_partition_tree($1::oid)
      )
      select sum(c.reltuples)::bigint as tuples,
-            bool_or(c.reltuples < 0) or sum(pg_relation_size(c.oid)) / 8192 <= ${PAGES_COUNTED_MAX} as countable
+            bool_or(c.reltuples < 0) as unknown,
+            sum(pg_relation_size(c.oid)) / 8192 <= ${PAGES_COUNTED_MAX} as countable
        from part
        join pg_class as c on c.oid = part.relid
       where c.relkind in ('r', 'f')`,
     [oid],
   )
-  if (row?.countable === 'f') return Number(row.tuples ?? 0)
-  const [counted] = await connection.query(`select count(*) as rows from ${identity.qualified}`)
-  return Number(counted?.rows ?? 0)
+  if (row?.countable !== 'f') {
+    const [counted] = await connection.query(`select count(*) as rows from ${identity.qualified}`)
+    return Number(counted?.rows ?? 0)
+  }
+  if (row.unknown === 'f') return Number(row.tuples ?? 0)
+  // Nobody has analysed it since it was filled. The planner goes by the size of the file and the width of a row.
+  const [explained] = await connection.query(`explain (format json) select from ${identity.qualified}`)
+  const plans = JSON.parse(Object.values(explained ?? {})[0] ?? '[]') as readonly {
+    readonly Plan: { readonly 'Plan Rows': number }
+  }[]
+  return plans[0]?.Plan['Plan Rows'] ?? 0
 }
 
 async function readColumns(

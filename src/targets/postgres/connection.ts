@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
-import type { ClientConfig } from 'pg'
+import type { ClientConfig, Submittable } from 'pg'
+import { CopyOutStatement } from './copy-out.ts'
 import type { Driver } from './driver.ts'
 import { describeError } from './errors.ts'
 
@@ -97,8 +98,8 @@ export async function openConnection(
     command: async (sql) => (await ask(sql)).command,
     copyTo: (sql) => {
       signal?.throwIfAborted()
-      const query = client.query(driver.copyTo(sql))
-      return { bytes: query, rows: whenReady(query) }
+      const query = client.query(new CopyOutStatement(sql) as unknown as Submittable & CopyOutStatement)
+      return { bytes: query, rows: query.rows }
     },
     copyFrom: (sql) => {
       signal?.throwIfAborted()
@@ -128,14 +129,6 @@ function whenTaken(query: Writable & { rowCount: number }): Promise<number> {
       Object.assign(query, { chunks: [] })
       reject(error)
     })
-  })
-}
-
-/** `end` comes with the last byte, before the server's count; the count is there when it is ready again. */
-function whenReady(query: Readable & { rowCount: number }): Promise<number> {
-  return new Promise((resolve, reject) => {
-    Object.assign(query, { handleReadyForQuery: () => resolve(query.rowCount) })
-    query.on('error', reject)
   })
 }
 

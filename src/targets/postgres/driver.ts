@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig } from 'pg'
-import type { CopyStreamQuery, CopyToStreamQuery } from 'pg-copy-streams'
+import type { CopyStreamQuery } from 'pg-copy-streams'
 import { StetError } from '../../errors.ts'
 import { describeError } from './errors.ts'
 
@@ -8,7 +8,6 @@ import { describeError } from './errors.ts'
 export interface Driver {
   /** Connects; the socket is ours, so that it can be cut or kept from holding the process. */
   connect(config: ClientConfig): Promise<{ readonly client: Client; readonly socket: Socket }>
-  copyTo(sql: string): CopyToStreamQuery
   copyFrom(sql: string): CopyStreamQuery
 }
 
@@ -49,7 +48,6 @@ export async function loadDriver(): Promise<Driver> {
       }
       return { client, socket }
     },
-    copyTo: copy.to,
     copyFrom: copy.from,
   }
 }

@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -6,6 +6,7 @@ import { StetError } from '../../errors.ts'
 import { quoteLiteral, quotePath } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { Connection } from './connection.ts'
+import { makeWritableFifo } from './fifo.ts'
 
 /** One column of what the server sends, and what the local table makes of it. */
 export interface PulledColumn {
@@ -26,9 +27,9 @@ export interface Pulled {
 }
 
 /**
- * Brings the answer of a query into a local table, by way of a file in the run's folder. The query's first column must
- * be a constant: the reader takes a byte order mark off the first field, and an all-NULL row of one column is a blank
- * line.
+ * Brings the answer of a query into a local table, through a pipe: the engine reads what the server is still sending. The
+ * query's first column must be a constant: the reader takes a byte order mark off the first field, and an all-NULL row of
+ * one column is a blank line.
  *
  * In COPY's text format a newline is always the end of a row, and what is special inside a value is escaped. As CSV the
  * same rows could not be read by several threads: a value that itself looks like CSV makes the engine's parallel reader
@@ -42,37 +43,94 @@ export async function pullRows(
   query: string,
   columns: readonly PulledColumn[],
 ): Promise<Pulled> {
+  const table = local.newName('pulled')
+  const piped = await pullThroughPipe(connection, local, table, query, columns)
+  const sent =
+    piped.failure === null
+      ? piped.sent
+      : await pullThroughFile(connection, local, table, query, columns, limitsFor(piped))
+  const read = await local.count(`select count(*) from ${table}`)
+  // A server that fails midway leaves a stream that reads well; only its own count says that it is whole.
+  if (read !== sent) {
+    throw new StetError('STET_INTERNAL', `PostgreSQL sent ${sent} rows, but ${read} were read`)
+  }
+  return { table, rows: read, unheld: await takeUnheld(local, table, columns) }
+}
+
+interface Piped {
+  /** Rows, by the server's own count. */
+  readonly sent: number
+  /** Bytes of the longest line. */
+  readonly longest: number
+  /** Why the engine could not read them, or null. */
+  readonly failure: unknown
+}
+
+/** What the reader needs for lines over 2 MB, where those were its difficulty. */
+function limitsFor({ failure, longest }: Piped): string {
+  if (!(failure instanceof Error) || !/max(imum)?[ _]line[ _]size/i.test(failure.message)) throw failure
+  const bytes = longest + 1024
+  // Without a buffer to match, the reader would ask for sixteen lines' room at once.
+  return `, max_line_size = ${bytes}, buffer_size = ${2 * bytes}`
+}
+
+async function pullThroughPipe(
+  connection: Connection,
+  local: LocalConnection,
+  table: string,
+  query: string,
+  columns: readonly PulledColumn[],
+): Promise<Piped> {
+  await using pipe = await makeWritableFifo(local)
+  let failure: unknown = null
+  let isRead = false
+  const read = local
+    .run(readSqlOf(table, pipe.path, columns, ''))
+    .catch((error: unknown) => {
+      failure = error
+    })
+    .finally(() => {
+      isRead = true
+    })
+  const writeEnd = await pipe.openWriteEnd(() => isRead)
+  const { bytes, rows } = connection.copyTo(`copy (${query}) to stdout (format text)`)
+  const lines = lineMeter()
+  bytes.on('data', lines.look)
+  // What fails is told by the promises of the two statements.
+  bytes.on('error', () => writeEnd?.destroy())
+  if (writeEnd !== null) {
+    bytes.pipe(writeEnd)
+    // A reader that has given up: the rest goes on into nothing, for only after it does the server take another statement.
+    writeEnd.on('error', () => bytes.unpipe(writeEnd).resume())
+  }
+  try {
+    const sent = await rows
+    await read
+    return { sent, longest: lines.longest(), failure }
+  } finally {
+    // When the server fails, the engine is still waiting for rows.
+    writeEnd?.destroy()
+    await read
+  }
+}
+
+/** By way of a file, which the engine can read in pieces as large as its lines. */
+async function pullThroughFile(
+  connection: Connection,
+  local: LocalConnection,
+  table: string,
+  query: string,
+  columns: readonly PulledColumn[],
+  limits: string,
+): Promise<number> {
   const file = join(local.directory, `${local.newName('pull')}.csv`)
   try {
     const { bytes, rows } = connection.copyTo(`copy (${query}) to stdout (format text)`)
     const [sent] = await Promise.all([rows, pipeline(bytes, createWriteStream(file))])
-    const table = local.newName('pulled')
-    await readFile(local, table, file, columns)
-    const read = await local.count(`select count(*) from ${table}`)
-    // A server that fails midway leaves a file that reads well; only its own count says that it is whole.
-    if (read !== sent) {
-      throw new StetError('STET_INTERNAL', `PostgreSQL sent ${sent} rows, but ${read} were read`)
-    }
-    return { table, rows: read, unheld: await takeUnheld(local, table, columns) }
+    await local.run(readSqlOf(table, file, columns, limits))
+    return sent
   } finally {
     await rm(file, { force: true })
-  }
-}
-
-/** Reads the file with the reader's usual limits, and again with wider ones for lines over 2 MB. */
-async function readFile(
-  local: LocalConnection,
-  table: string,
-  file: string,
-  columns: readonly PulledColumn[],
-): Promise<void> {
-  try {
-    await local.run(readSqlOf(table, file, columns, ''))
-  } catch (error) {
-    if (!(error instanceof Error) || !/max(imum)?[ _]line[ _]size/i.test(error.message)) throw error
-    const bytes = (await longestLine(file)) + 1024
-    // Without a buffer to match, the reader would ask for sixteen lines' room at once.
-    await local.run(readSqlOf(table, file, columns, `, max_line_size = ${bytes}, buffer_size = ${2 * bytes}`))
   }
 }
 
@@ -130,19 +188,22 @@ async function takeUnheld(
 
 const NEWLINE = 0x0a
 
-/** Bytes of the longest line of a file. */
-async function longestLine(file: string): Promise<number> {
+/** Measures lines that are cut into blocks anywhere; only ones that are too long for the reader matter. */
+function lineMeter(): { look(block: Buffer): void; longest(): number } {
   let longest = 0
-  let length = 0
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {
-    const bytes = chunk as Buffer
-    let begin = 0
-    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, begin)) {
-      longest = Math.max(longest, length + end + 1 - begin)
-      length = 0
-      begin = end + 1
-    }
-    length += bytes.length - begin
+  // Bytes of the line that the last block ended in.
+  let open = 0
+  return {
+    look: (block) => {
+      const first = block.indexOf(NEWLINE)
+      if (first === -1) {
+        open += block.length
+        return
+      }
+      // Between two newlines of one block no line is longer than the block.
+      longest = Math.max(longest, open + first + 1, block.length)
+      open = block.length - 1 - block.lastIndexOf(NEWLINE)
+    },
+    longest: () => Math.max(longest, open),
   }
-  return Math.max(longest, length)
 }

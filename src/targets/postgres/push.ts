@@ -9,11 +9,6 @@ export interface PushOptions {
   readonly select: string
   /** `table (column, …)` of the server. */
   readonly into: string
-  /**
-   * Quotes every value. A row that is nothing but `\.` ends the data for servers before 18, and later rows would be
-   * lost without a word; it can only be where a row has one column.
-   */
-  readonly quoteAll?: boolean
   /** The table was made in this transaction: its rows may be written as if they had always been there. */
   readonly freeze?: boolean
 }
@@ -29,11 +24,12 @@ export interface PushOptions {
 export async function pushRows(
   connection: Connection,
   local: LocalConnection,
-  { select, into, quoteAll = false, freeze = false }: PushOptions,
+  { select, into, freeze = false }: PushOptions,
 ): Promise<number> {
+  const lines = await linesSql(local, select)
   await using fifo = await makeFifo(local)
   const { bytes, rows } = connection.copyFrom(
-    `copy ${into} from stdin (format csv${freeze ? ', freeze' : ''})`,
+    `copy ${into} from stdin (format text${freeze ? ', freeze' : ''})`,
   )
   let refusal: unknown
   // Rejects as soon as the server refuses; resolves only at the very end.
@@ -48,7 +44,8 @@ export async function pushRows(
     fifo.readEnd.once('close', resolve)
   })
   const written = local.run(
-    `copy (${select}) to ${quoteLiteral(fifo.path)} (format csv, header false, nullstr ''${quoteAll ? ', force_quote *' : ''})`,
+    `copy (${lines}) to ${quoteLiteral(fifo.path)}
+      (format csv, header false, delimiter '\t', quote '', escape '', nullstr '\\N')`,
   )
   fifo.readEnd.pipe(bytes, { end: false })
   try {
@@ -65,6 +62,31 @@ export async function pushRows(
     await written.catch(() => undefined)
     if (refusal === undefined) await failCopy(bytes, error)
     throw cause
+  }
+}
+
+/**
+ * The rows in the form of COPY's text format, which costs the server an eighth less than CSV, and in which no row can be
+ * taken for the end of the data: what is special there is escaped in the texts beforehand.
+ */
+async function linesSql(local: LocalConnection, select: string): Promise<string> {
+  const columns = await local.rows(`describe ${select}`)
+  const names = columns.map((_, position) => `f${position}`)
+  const fields = columns.map(({ column_type: type }, position) => fieldSql(`f${position}`, String(type)))
+  return `select ${fields.join(', ')} from (${select}) as rows (${names.join(', ')})`
+}
+
+function fieldSql(name: string, type: string): string {
+  switch (type) {
+    case 'VARCHAR':
+      return `case when contains(${name}, '\\') or contains(${name}, chr(10)) or contains(${name}, chr(9)) or contains(${name}, chr(13))
+        then replace(replace(replace(replace(${name}, '\\', '\\\\'), chr(10), '\\n'), chr(9), '\\t'), chr(13), '\\r')
+        else ${name} end`
+    case 'TIMESTAMP WITH TIME ZONE':
+      // The cast to text looks every value up in the time zone's history, which for UTC there is none of.
+      return `case when isfinite(${name}) then make_timestamp(epoch_us(${name}))::varchar || '+00' else ${name}::varchar end`
+    default:
+      return name
   }
 }
 

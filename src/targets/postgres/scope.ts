@@ -119,7 +119,6 @@ async function sendKeys(
   await pushRows(connection, local, {
     select: `select ${ids} from ${keys}`,
     into: `pg_temp.stet_keys (${ids})`,
-    quoteAll: key.length === 1,
   })
   await connection.query('analyze pg_temp.stet_keys')
   return `(select ${ids} from pg_temp.stet_keys)`

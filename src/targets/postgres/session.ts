@@ -27,7 +27,7 @@ import { keepRejects } from './record/quarantine.ts'
 import { findRecord, finishRun, insertRun } from './record/runs.ts'
 import { moveWatermark } from './record/watermark.ts'
 import { pullScope } from './scope.ts'
-import { settingsSql } from './settings.ts'
+import { keyedPlansSql, settingsSql } from './settings.ts'
 import {
   applyToSlice,
   mayExchange,
@@ -111,7 +111,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
   }
 
   const begin = async () => {
-    await connection.query(`begin${mode === 'plan' ? ' read only' : ''};\n${settings}`)
+    await connection.query(`begin${mode === 'plan' ? ' read only' : ''};\n${settings}\n${keyedPlansSql()}`)
     inTransaction = true
   }
 

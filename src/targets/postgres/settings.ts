@@ -34,3 +34,14 @@ export function settingsSql(options: {
       : [`select pg_catalog.set_config('search_path', ${quoteLiteral(options.searchPath)}, true);`]
   return [...lines, ...path].join('\n')
 }
+
+/**
+ * Lets the planner find some rows of a large table by their keys. By default it takes a page of an index for as dear as a
+ * disk with moving heads would make it, and reads the whole table for one row in a hundred (1M rows: 2.2 s against 0.1 s).
+ * Where somebody has set the price, it stays.
+ */
+export function keyedPlansSql(): string {
+  return `select pg_catalog.set_config('random_page_cost', '1.1', true)
+  from pg_catalog.pg_settings
+ where name = 'random_page_cost' and source = 'default';`
+}

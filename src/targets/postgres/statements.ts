@@ -19,14 +19,14 @@ export function statementsOf(
     const key = addKeySql(identity, contract, write)
     return [
       createTableSql(identity, contract),
-      `copy ${newTableTarget(identity, contract)} from stdin (format csv, freeze)`,
+      `copy ${newTableTarget(identity, contract)} from stdin (format text, freeze)`,
       ...(key === null ? [] : [key]),
     ]
   }
   const full: WriteContext = { ...context, table }
   const difference = [
     sql.createDifferenceSql(full),
-    `copy ${sql.differenceTarget(contract)} from stdin (format csv)`,
+    `copy ${sql.differenceTarget(contract)} from stdin (format text)`,
   ]
   if (way?.how === 'swap' && write.strategy === 'replace-partition') {
     const swapped = swapStatements(way.swap, difference)
