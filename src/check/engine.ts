@@ -137,14 +137,12 @@ function emptiedTables(facts: ReadonlyMap<string, FileFacts>): Map<string, Set<s
   const emptied = new Map<string, Set<string>>()
   for (const [path, file] of facts) {
     for (const { statement } of file.sql) {
-      if (
-        !['delete', 'truncate', 'drop'].includes(statement.kind) ||
-        statement.target === undefined ||
-        statement.target.unknown
-      )
-        continue
-      const name = statement.target.parts.slice(-2).join('.')
-      emptied.set(name, (emptied.get(name) ?? new Set()).add(path))
+      if (!['delete', 'truncate', 'drop'].includes(statement.kind)) continue
+      for (const target of [statement.target, ...statement.moreTargets]) {
+        if (target === undefined || target.unknown) continue
+        const name = target.parts.slice(-2).join('.')
+        emptied.set(name, (emptied.get(name) ?? new Set()).add(path))
+      }
     }
   }
   return emptied

@@ -38,15 +38,27 @@ export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
 }
 
 /** Another function of the file empties the table or makes it anew: a task before this one, as far as a file can tell. */
-export function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
+function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
   return (
     file.host !== undefined &&
     file.sql.some((one) => one.fn !== use.fn && clears(one.statement, use.statement.target))
   )
 }
 
+/** Another function or file empties the table or makes it anew; in which order the two run is not seen. */
+export function madeAnewElsewhere(file: FileFacts, use: SqlUse, project: ProjectFacts): boolean {
+  const { target } = use.statement
+  if (target === undefined) return false
+  const by = project.emptied.get(target.parts.slice(-2).join('.'))
+  return (
+    (use.origin === 'file' && [...(by ?? [])].some((path) => path !== file.path)) ||
+    clearedElsewhere(file, use)
+  )
+}
+
 function clears(statement: Statement, target: Name | undefined): boolean {
-  if (!sameTable(statement.target, target)) return false
+  if (!sameTable(statement.target, target) && !statement.moreTargets.some((name) => sameTable(name, target)))
+    return false
   switch (statement.kind) {
     case 'delete':
     case 'truncate':
@@ -229,7 +241,7 @@ export function callsIn(host: HostFacts, fn: HostFunction | undefined): HostCall
 const LOG_TABLE =
   /(?:^|_)(?:logs?|audit(?:s|_log|_trail)?|errors?|traces?|events?_log|changelog|activity|notifications?|messages?|heartbeats?|debug)$|^(?:log|audit|debug)_/
 const STAGING_TABLE =
-  /(?:^|_)(?:stg|stage|staging|staged|tmp|temp|temporary|scratch|work|landing|load|delta|swap)(?:_|$|\d)|^#|^\$\{?tmp|(?:^|\.)(?:stg|staging|temp|tmp)\./
+  /(?:^|_)(?:stg|stage|staging|staged|tmp|temp|temporary|scratch|work|landing|load|delta|swap)(?:_|$|\d)|^#|^\$\{?tmp/
 
 export function isLogTable(name: Name | undefined, project: ProjectFacts): boolean {
   const last = name?.parts.at(-1) ?? ''
@@ -240,7 +252,7 @@ export function isStagingTable(name: Name | undefined, project: ProjectFacts): b
   const all = name?.text ?? ''
   return (
     STAGING_TABLE.test(name?.parts.at(-1) ?? '') ||
-    /(?:^|\.)(?:stg|staging|temp|tmp)\w*\./.test(all) ||
+    /(?:^|[._])(?:stg|staging|temp|tmp|processing)(?:_\w*)?\./.test(all) ||
     project.settings.stagingTables.some((pattern) => pattern.test(all))
   )
 }

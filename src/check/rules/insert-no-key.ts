@@ -6,12 +6,12 @@ import {
   checkedBefore,
   claimed,
   clearedBy,
-  clearedElsewhere,
   duplicateIsCaught,
   isLogTable,
   isStagingTable,
   isTemporary,
   leavesOutExisting,
+  madeAnewElsewhere,
   nameOf,
 } from '../sequence.ts'
 import { hasWords } from '../sql/tokens.ts'
@@ -68,9 +68,7 @@ export function repeatedInsert(
     )
   // Where another file or function makes room for it, the order of the two is not seen; of eight such places that were
   // read, eight ran behind it.
-  const emptiedBy = project.emptied.get(statement.target.parts.slice(-2).join('.'))
-  const byOtherFile = use.origin === 'file' && [...(emptiedBy ?? [])].some((path) => path !== file.path)
-  if (byOtherFile || clearedElsewhere(file, use)) return { severity: 'info', confidence: 'low', generatedKey }
+  if (madeAnewElsewhere(file, use, project)) return { severity: 'info', confidence: 'low', generatedKey }
   if (isLogTable(statement.target, project) || use.context === 'seed')
     return { severity: 'info', confidence: 'low', generatedKey }
   if (!isRerun(use.context))

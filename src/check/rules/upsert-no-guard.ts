@@ -3,6 +3,7 @@ import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf } from '../sequence.ts'
+import { nameFromText } from '../sql/shape.ts'
 import type { Assignment } from '../sql/statement.ts'
 import { hasWords, isSymbol, plainText } from '../sql/tokens.ts'
 import { hasClock } from './clock.ts'
@@ -236,8 +237,7 @@ function* builtByHelper(file: FileFacts, project: ProjectFacts): Iterable<Report
       tableArgument?.[1] ?? host.assignments.find((assignment) => assignment.name === given)?.value
     const name = typeof table === 'string' ? table : table === undefined ? undefined : host.textOf(table)
     if (name === undefined) continue
-    const parts = name.toLowerCase().split('.')
-    const found = project.catalogue.find({ text: name, parts, start: 0, end: 0, unknown: false }, file.path)
+    const found = project.catalogue.find(nameFromText(name), file.path)
     const stamped =
       found?.touchTrigger === true || found?.columns.some((column) => TOUCH_COLUMN.test(column.name))
     if (stamped !== true) continue

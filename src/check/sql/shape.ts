@@ -131,6 +131,7 @@ function recognise(tokens: readonly Token[]): Statement[] {
 interface Draft {
   kind: StatementKind
   target?: Name | undefined
+  moreTargets?: readonly Name[]
   columns?: readonly string[] | undefined
   rows?: Statement['rows']
   query?: Tokens
@@ -154,6 +155,7 @@ function shape(tokens: Tokens): Statement {
     end: tokenAt(tokens, tokens.length - 1).end,
     kind: draft.kind,
     target: draft.target,
+    moreTargets: draft.moreTargets ?? [],
     columns: draft.columns,
     rows: draft.rows,
     query: draft.query ?? [],
@@ -213,7 +215,7 @@ function recogniseKind(tokens: Tokens, first: Token): Draft {
       const at = isWord(tokens, 1, 'table') ? 2 : 1
       const only = isWord(tokens, at, 'only') ? at + 1 : at
       const guard = areWords(tokens, only, ['if', 'exists']) ? only + 2 : only
-      return { kind: 'truncate', target: readName(tokens, guard)?.name }
+      return { kind: 'truncate', ...listOfNames(tokens, guard) }
     }
     case 'create':
       return create(tokens)
@@ -222,7 +224,7 @@ function recogniseKind(tokens: Tokens, first: Token): Draft {
     case 'drop': {
       const guarded = areWords(tokens, 2, ['if', 'exists']) || areWords(tokens, 3, ['if', 'exists'])
       const at = findWords(tokens, ['exists'])
-      return { kind: 'drop', guarded, target: readName(tokens, guarded && at > 0 ? at + 1 : 2)?.name }
+      return { kind: 'drop', guarded, ...listOfNames(tokens, guarded && at > 0 ? at + 1 : 2) }
     }
     case 'copy':
       return copy(tokens)
@@ -254,6 +256,19 @@ function recogniseKind(tokens: Tokens, first: Token): Draft {
     default:
       return { kind: 'other' }
   }
+}
+
+function listOfNames(tokens: Tokens, from: number): Pick<Draft, 'target' | 'moreTargets'> {
+  const names: Name[] = []
+  for (let at = from; ; ) {
+    const named = readName(tokens, at)
+    if (named === undefined) break
+    names.push(named.name)
+    at = isSymbol(tokens, named.next, '*') ? named.next + 1 : named.next
+    if (!isSymbol(tokens, at, ',')) break
+    at += 1
+  }
+  return { target: names[0], moreTargets: names.slice(1) }
 }
 
 /** Behind the common table expressions; -1 if the text ends before the statement does. */
@@ -765,6 +780,11 @@ function load(tokens: Tokens): Draft {
     partition,
     rows: 'select',
   }
+}
+
+/** A name that stands outside of SQL, as that of a model or of a migration. */
+export function nameFromText(text: string): Name {
+  return { text, parts: text.toLowerCase().split('.'), start: 0, end: 0, unknown: false }
 }
 
 /** Whether two names can mean the same table: equal, or one is the other without its schema. */
