@@ -1,7 +1,7 @@
 /** Tables, their keys and columns, out of all the DDL of a repository (or a schema dump). */
 import type { Token } from './sql/lexer.ts'
 import type { Name, Statement } from './sql/statement.ts'
-import { readName } from './sql/shape.ts'
+import { readName } from './sql/name.ts'
 import {
   afterBracket,
   areWords,

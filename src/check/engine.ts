@@ -10,7 +10,7 @@ import { lineIndex } from './lines.ts'
 import { languageOf, readFileFacts } from './read-file.ts'
 import type { Rule } from './rule.ts'
 import { lexSql } from './sql/lexer.ts'
-import { splitStatements } from './sql/shape.ts'
+import { splitStatements } from './sql/split.ts'
 
 export interface EngineOptions {
   readonly root: string

@@ -13,7 +13,7 @@ import { type MappedText, plainMapping } from './languages/mapped-text.ts'
 import type { ShellCommand, ShellFacts } from './languages/shell.ts'
 import { ancestor } from './languages/tree.ts'
 import { lexSql } from './sql/lexer.ts'
-import { splitStatements } from './sql/shape.ts'
+import { splitStatements } from './sql/split.ts'
 import type { Statement } from './sql/statement.ts'
 import { commitOf } from './transactions.ts'
 

@@ -3,7 +3,7 @@ import type { FileFacts, ProjectFacts, SqlUse } from './facts.ts'
 import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
 import { ancestor, type SyntaxNode } from './languages/tree.ts'
 import type { Name, Statement } from './sql/statement.ts'
-import { readName, sameTable } from './sql/shape.ts'
+import { readName, sameTable } from './sql/name.ts'
 import { findWords, hasWords, isSymbol, isWord, type Tokens, tokenAt } from './sql/tokens.ts'
 
 /** Statements of the same file, and of the same function in a host file, that run before. */

@@ -1,7 +1,7 @@
 import { parse } from 'libpg-query'
 import { expect, test } from 'vitest'
 import { lexSql } from '../../src/check/sql/lexer.ts'
-import { splitStatements } from '../../src/check/sql/shape.ts'
+import { splitStatements } from '../../src/check/sql/split.ts'
 import fc from 'fast-check'
 
 /** Kind and table of each statement, as PostgreSQL's own parser has them. */

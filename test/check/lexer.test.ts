@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { lexSql } from '../../src/check/sql/lexer.ts'
-import { splitStatements } from '../../src/check/sql/shape.ts'
+import { splitStatements } from '../../src/check/sql/split.ts'
 
 const kinds = (sql: string): string[] => splitStatements(lexSql(sql)).map((statement) => statement.kind)
 const target = (sql: string): string | undefined => splitStatements(lexSql(sql))[0]?.target?.text

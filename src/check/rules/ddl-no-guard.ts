@@ -2,7 +2,7 @@ import type { SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf } from '../sequence.ts'
-import { sameTable } from '../sql/shape.ts'
+import { sameTable } from '../sql/name.ts'
 import { areWords, type hasWords, isWord } from '../sql/tokens.ts'
 
 export const ddlNoGuard: Rule = {

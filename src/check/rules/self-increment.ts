@@ -4,7 +4,7 @@ import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { claimed, clearedBy, earlierIn, madeAnewElsewhere, nameOf } from '../sequence.ts'
 import type { Token } from '../sql/lexer.ts'
-import { sameTable } from '../sql/shape.ts'
+import { sameTable } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
 import { findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 

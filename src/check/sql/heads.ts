@@ -1,0 +1,2 @@
+/** Words that open a statement which changes something. */
+export const HEADS = new Set(['insert', 'delete', 'update', 'merge', 'truncate', 'drop', 'alter', 'create'])
