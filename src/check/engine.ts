@@ -1,16 +1,19 @@
 /** Reads the files of a repository, gathers what is known across them, and lets every rule speak. */
 import { createHash } from 'node:crypto'
-import { catalogueBuilder } from './catalogue.ts'
+import { isDdl, readDdl } from './catalogue/ddl.ts'
+import { type CatalogueBuilder, catalogueBuilder } from './catalogue/index.ts'
 import { countSigns, repositoryKind } from './context.ts'
 import { discover, readText } from './discover.ts'
 import type { CheckSettings, FileFacts, ProjectFacts, SqlDialect } from './facts.ts'
 import type { Finding, Report } from './finding.ts'
 import { type DbtProject, readDbtProjects } from './languages/dbt.ts'
+import { type MappedText, plainMapping } from './languages/mapped-text.ts'
 import { lineIndex } from './lines.ts'
 import { languageOf, readFileFacts } from './read-file.ts'
 import type { Rule } from './rule.ts'
 import { lexSql } from './sql/lexer.ts'
 import { splitStatements } from './sql/split.ts'
+import type { Statement } from './sql/statement.ts'
 
 export interface EngineOptions {
   readonly root: string
@@ -65,12 +68,15 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     const dialect = options.dialects.find(([pattern]) => pattern.test(path))?.[1]
     const file = await readFileFacts(path, text, { kind, dbt, dialect })
     if (found.selected.has(path)) facts.set(path, file)
-    if (holdsDdl)
-      for (const use of file.sql) catalogue.add(use.statement, path, (offset) => use.mapped.at(offset))
+    if (holdsDdl) {
+      for (const use of file.sql)
+        await addDdl(catalogue, use.statement, use.mapped, path, file.dialect === 'postgres')
+    }
   }
   if (options.schema !== undefined) {
+    const dump = plainMapping(options.schema)
     for (const statement of splitStatements(lexSql(options.schema)))
-      catalogue.add(statement, '', (offset) => offset)
+      await addDdl(catalogue, statement, dump, '', true)
   }
   const project: ProjectFacts = {
     kind,
@@ -101,6 +107,28 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     facts,
     project,
   }
+}
+
+/** PostgreSQL's own parser has the first word on its DDL, the tolerant reader on all other. */
+async function addDdl(
+  catalogue: CatalogueBuilder,
+  statement: Statement,
+  mapped: MappedText,
+  path: string,
+  isPostgres: boolean,
+): Promise<void> {
+  if (!isDdl(statement)) return
+  if (isPostgres) {
+    const { readPostgresDdl } = await import('./catalogue/postgres.ts')
+    const text = mapped.text.slice(statement.start, statement.end)
+    const facts = await readPostgresDdl(text, path, mapped.at(statement.start))
+    if (facts !== undefined) {
+      for (const fact of facts) catalogue.add(fact, path)
+      return
+    }
+  }
+  const fact = readDdl(statement, path, (offset) => mapped.at(offset))
+  if (fact !== undefined) catalogue.add(fact, path)
 }
 
 function locate(path: string, text: string, reports: readonly { rule: Rule; report: Report }[]): Finding[] {

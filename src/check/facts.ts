@@ -1,5 +1,5 @@
 /** What is known of one file, and of the repository around it. */
-import type { Catalogue } from './catalogue.ts'
+import type { Catalogue } from './catalogue/index.ts'
 import type { Context, RepositoryKind } from './context.ts'
 import type { DbtModel, DbtProject } from './languages/dbt.ts'
 import type { HostCall, HostFacts, HostFunction, HostText } from './languages/host.ts'
@@ -64,6 +64,14 @@ export interface FileFacts {
   /** Statements that no front end could read. */
   readonly notUnderstood: number
   contextOf(fn: HostFunction | undefined): Context
+}
+
+/** What is known before a file is read. */
+export interface ReadOptions {
+  readonly kind: RepositoryKind
+  readonly dbt: readonly DbtProject[]
+  /** Of the configuration; otherwise it is guessed. */
+  readonly dialect?: SqlDialect | undefined
 }
 
 export interface CheckSettings {

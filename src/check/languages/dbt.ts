@@ -331,7 +331,7 @@ function incrementalBlocks(tags: readonly TemplateTag[]): { start: number; end: 
       if (top?.incremental) blocks.push({ start: top.start, end: tag.start })
     }
   }
-  return blocks
+  return blocks.sort((left, right) => left.start - right.start)
 }
 
 /** `{% if not is_incremental() %} ... {% else %}`: the second half is the incremental one. */
@@ -350,5 +350,17 @@ function asksBefore(tags: readonly TemplateTag[], tag: TemplateTag): boolean {
 
 /** Tokens of a model that run only on an incremental run. */
 export function inIncremental(model: DbtModel, token: Token): boolean {
-  return model.incremental.some((block) => token.start >= block.start && token.end <= block.end)
+  // The blocks stand one behind the other; a nested one lies within its outer one.
+  let low = 0
+  let high = model.incremental.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((model.incremental[middle]?.start ?? 0) <= token.start) low = middle + 1
+    else high = middle
+  }
+  for (let at = low - 1; at >= 0 && at >= low - 4; at -= 1) {
+    const block = model.incremental[at]
+    if (block !== undefined && token.start >= block.start && token.end <= block.end) return true
+  }
+  return false
 }

@@ -3,7 +3,7 @@ import type { Report } from '../finding.ts'
 import type { HostCall, HostFacts } from '../languages/host.ts'
 import { ancestor } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
-import { clearedBy, duplicateIsCaught } from '../sequence.ts'
+import { clearedBy, duplicateIsCaught, textBefore } from '../sequence.ts'
 
 export const ormCreateInLoad: Rule = {
   id: 'orm-create-in-load',
@@ -99,7 +99,11 @@ export const ormCreateInLoad: Rule = {
       if (found === undefined || duplicateIsCaught(host, call.node)) continue
       const context = file.contextOf(call.fn)
       if (context === 'request' && found !== 'helper') continue
-      const inFunction = host.text.slice(call.fn?.node.start ?? 0, call.fn?.node.end ?? host.text.length)
+      const inFunction = textBefore(
+        host,
+        call.fn,
+        Math.min(call.fn?.node.end ?? host.text.length, call.end + 20_000),
+      )
       if (
         /on\s+conflict|on\s+duplicate/i.test(found === 'helper' ? inFunction : host.source(call.node)) ||
         emptiedBefore(call, host, file)
@@ -133,7 +137,7 @@ function createsRows(call: HostCall, host: HostFacts): 'helper' | 'orm' | undefi
 }
 
 function emptiedBefore(call: HostCall, host: HostFacts, file: FileFacts): boolean {
-  const before = host.text.slice(call.fn?.node.start ?? 0, call.start)
+  const before = textBefore(host, call.fn, call.start)
   // `Order.objects` and `prisma.order` name the model; a session does not, so any delete counts there.
   const model = /^(?:session|self\.session|db\.session|helpers|pgp\.helpers)$/.test(call.receiver)
     ? ''

@@ -1,6 +1,7 @@
 import { isRerun } from '../context.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
+import { clearedBy, isTemporary, leavesOutExisting } from '../sequence.ts'
 import {
   afterBracket,
   findWords,
@@ -11,7 +12,6 @@ import {
   type Tokens,
   tokenAt,
 } from '../sql/tokens.ts'
-import { clearedBy, isTemporary, leavesOutExisting } from '../sequence.ts'
 
 const KEY_ALIAS = /^(?:id|pk|sk|key)$|_(?:id|key|sk|pk|skey|surrogate)$|surrogate/i
 

@@ -2,7 +2,7 @@ import { isRerun } from '../context.ts'
 import type { FileFacts, SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
-import { claimed, clearedBy, earlierIn, madeAnewElsewhere, nameOf } from '../sequence.ts'
+import { claimed, clearedBy, earlierOnTable, madeAnewElsewhere, nameOf } from '../sequence.ts'
 import type { Token } from '../sql/lexer.ts'
 import { sameTable } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
@@ -26,7 +26,15 @@ const GROWS = new Set([
 ])
 
 /** Whether the value moves away from the column's own value each time: `n + 1`, `a || b`, `array_append(a, b)`. */
-export function growsFromItself({ column, value }: Assignment): boolean {
+export function growsFromItself(assignment: Assignment): boolean {
+  const known = growing.get(assignment) ?? isGrowing(assignment)
+  growing.set(assignment, known)
+  return known
+}
+
+const growing = new WeakMap<Assignment, boolean>()
+
+function isGrowing({ column, value }: Assignment): boolean {
   const own = value.flatMap((token, at) =>
     (token.kind === 'word' || token.kind === 'quoted') &&
     token.value.toLowerCase() === column &&
@@ -300,7 +308,7 @@ function judge(file: FileFacts, use: SqlUse, { column }: Assignment, madeAnew: b
 /** An earlier statement of the same run sets the column to a value of its own, or makes the table anew. */
 function startsAnew(file: FileFacts, use: SqlUse, column: string): boolean {
   if (clearedBy(file, use) !== undefined) return true
-  return earlierIn(file, use.fn, use.order, use.origin).some(
+  return earlierOnTable(file, use).some(
     ({ statement }) =>
       statement.kind === 'update' &&
       sameTable(statement.target, use.statement.target) &&

@@ -2,7 +2,7 @@ import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
-import { nameOf } from '../sequence.ts'
+import { nameOf, textBefore } from '../sequence.ts'
 import { nameFromText } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
 import { hasWords, isSymbol, plainText } from '../sql/tokens.ts'
@@ -230,7 +230,7 @@ function* builtByHelper(file: FileFacts, project: ProjectFacts): Iterable<Report
       /\bwhere\b/i.test(text)
     )
       continue
-    const inFunction = host.text.slice(one.fn?.node.start ?? 0, one.end)
+    const inFunction = textBefore(host, one.fn, one.end)
     const tableArgument = /\btable\s*:\s*(?:['"`]([\w.]+)['"`]|(\w+))/.exec(inFunction)
     const given = tableArgument?.[2]
     const table =

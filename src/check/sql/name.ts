@@ -32,12 +32,13 @@ export function readName(tokens: Tokens, from: number): ReadName | undefined {
       end = token.end
       continue
     }
-    const opensBracket = isSymbol(tokens, index, '[') && tokenAt(tokens, index + 2).value === ']'
+    const closing = isSymbol(tokens, index, '[') && part === '' ? closingBracket(tokens, index) : -1
     if (end >= 0 && !glued && part !== '') break
-    if (opensBracket) {
-      part += tokenAt(tokens, index + 1).value.toLowerCase()
+    if (closing > 0) {
+      // As written in Transact-SQL: `[odd name]`.
+      part = textBetween(tokens, index + 1, closing)
       onlyHole = false
-      index += 2
+      index = closing
       end = tokenAt(tokens, index).end
       continue
     }
@@ -75,6 +76,26 @@ export function readName(tokens: Tokens, from: number): ReadName | undefined {
     },
     next: index,
   }
+}
+
+/** The `]` of a quoted name: near, and with nothing but words before it. */
+function closingBracket(tokens: Tokens, open: number): number {
+  for (let index = open + 1; index < Math.min(tokens.length, open + 8); index += 1) {
+    const { kind, value } = tokenAt(tokens, index)
+    if (value === ']' && kind === 'symbol') return index > open + 1 ? index : -1
+    if (kind === 'symbol' && value !== '-' && value !== '.') return -1
+  }
+  return -1
+}
+
+function textBetween(tokens: Tokens, from: number, to: number): string {
+  let text = ''
+  for (let index = from; index < to; index += 1) {
+    const { value, start } = tokenAt(tokens, index)
+    if (index > from && start > tokenAt(tokens, index - 1).end) text += ' '
+    text += value.toLowerCase()
+  }
+  return text
 }
 
 export function listOfNames(tokens: Tokens, from: number): Pick<Draft, 'target' | 'moreTargets'> {

@@ -12,6 +12,21 @@ import { listOfNames } from './name.ts'
 import type { Statement } from './statement.ts'
 import { areWords, findWords, isSymbol, isWord, type Tokens, tokenAt } from './tokens.ts'
 
+/** First words of procedural code, which lead up to a statement in it. */
+const PROCEDURAL = [
+  'if',
+  'while',
+  'declare',
+  'begin',
+  'for',
+  'foreach',
+  'loop',
+  'exception',
+  'else',
+  'elsif',
+  'when',
+]
+
 export function recognise(tokens: readonly Token[]): Statement[] {
   let from = 0
   // A template expression that stands alone before the statement: `{{ config(...) }} select ...`.
@@ -33,14 +48,17 @@ export function recognise(tokens: readonly Token[]): Statement[] {
     )
     if (body > 0) return [shape(rest.slice(0, body + 1)), shape(rest.slice(body + 1))]
   }
-  if (isWord(rest, 0, 'if', 'while', 'declare')) {
+  if (isWord(rest, 0, ...PROCEDURAL)) {
     const body = rest.findIndex(
       (_, index) =>
-        index > 0 && isWord(rest, index, 'begin', 'then', 'as') && HEADS.has(tokenAt(rest, index + 1).value),
+        isWord(rest, index, 'begin', 'then', 'as', 'loop', 'else') &&
+        HEADS.has(tokenAt(rest, index + 1).value),
     )
     // `if not exists (select ...) begin insert ...`: the statement runs once by itself.
     const asked =
-      body > 0 && rest.slice(0, body).some((token) => token.kind === 'word' && token.value === 'exists')
+      body > 0 &&
+      rest.slice(0, body).some((token) => token.kind === 'word' && token.value === 'if') &&
+      rest.slice(0, body).some((token) => token.kind === 'word' && token.value === 'exists')
     if (body > 0 && !asked) return [shape(rest.slice(body + 1))]
     if (asked) return [{ ...shape(rest), kind: 'other' }]
   }
