@@ -1,7 +1,10 @@
 /** Reads the files of a repository, gathers what is known across them, and lets every rule speak. */
 import { createHash } from 'node:crypto'
+import { StetError } from '../errors.ts'
 import { isDdl, readDdl } from './catalogue/ddl.ts'
 import { type CatalogueBuilder, catalogueBuilder } from './catalogue/index.ts'
+import { readModels } from './catalogue/models.ts'
+import type { DdlFact } from './catalogue/table.ts'
 import { countSigns, repositoryKind } from './context.ts'
 import { discover, readText } from './discover.ts'
 import type { CheckSettings, FileFacts, ProjectFacts, SqlDialect } from './facts.ts'
@@ -22,8 +25,8 @@ export interface EngineOptions {
   readonly settings: CheckSettings
   readonly ignore: readonly RegExp[]
   readonly dialects: readonly (readonly [RegExp, SqlDialect])[]
-  /** Text of a schema dump whose keys count before those of the repository. */
-  readonly schema?: string | undefined
+  /** A schema whose keys count before those of the repository: the text of a dump, or what a database told. */
+  readonly schema?: string | readonly DdlFact[] | undefined
 }
 
 export interface EngineResult {
@@ -44,20 +47,23 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
   const found = discover(root, options.paths, options.ignore)
   const notRead = found.tooLarge.map((path) => ({ path, reason: 'larger than 2 MB' }))
   const texts = new Map<string, string>()
+  const catalogue = catalogueBuilder()
   const signs = { pipelines: 0, applications: 0 }
   for (const path of found.all) {
     if (languageOf(path) === undefined) {
       countSigns(path, '', signs)
+      if (path.endsWith('.prisma'))
+        for (const fact of readModels(path, readText(root, path))) catalogue.add(fact, path)
       continue
     }
     const text = readText(root, path)
+    for (const fact of readModels(path, text)) catalogue.add(fact, path)
     texts.set(path, text)
     countSigns(path, text, signs)
   }
   const kind = repositoryKind(signs)
   const dbt: readonly DbtProject[] = readDbtProjects(root, found.all)
 
-  const catalogue = catalogueBuilder()
   const facts = new Map<string, FileFacts>()
   for (const [path, text] of texts) {
     const holdsDdl =
@@ -73,7 +79,8 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
         await addDdl(catalogue, use.statement, use.mapped, path, file.dialect === 'postgres')
     }
   }
-  if (options.schema !== undefined) {
+  if (typeof options.schema === 'object') for (const fact of options.schema) catalogue.add(fact, '')
+  if (typeof options.schema === 'string') {
     const dump = plainMapping(options.schema)
     for (const statement of splitStatements(lexSql(options.schema)))
       await addDdl(catalogue, statement, dump, '', true)
@@ -91,7 +98,7 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
   const findings: Finding[] = []
   for (const [path, file] of facts) {
     const reports = options.rules.flatMap((rule) =>
-      [...rule.check(file, project)].map((report) => ({ rule, report })),
+      reportsOf(rule, file, project).map((report) => ({ rule, report: inWrapper(report, file, project) })),
     )
     findings.push(...locate(path, file.text, reports))
   }
@@ -106,6 +113,40 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     comments: facts,
     facts,
     project,
+  }
+}
+
+/** What a wrapper of the configuration runs once is only a hint. */
+function inWrapper(report: Report, file: FileFacts, project: ProjectFacts): Report {
+  const { host } = file
+  const names = project.settings.safeWrappers
+  if (host === undefined || names.length === 0) return report
+  const holds = (start: number, end: number): boolean => start <= report.start && report.end <= end
+  const wrapped =
+    host.calls.some(
+      (call) =>
+        holds(call.start, call.end) && names.some((name) => call.callee === name || call.name === name),
+    ) ||
+    host.functions.some(
+      (fn) =>
+        holds(fn.node.start, fn.node.end) &&
+        names.some((name) => new RegExp(`@(?:\\w+\\.)*${escaped(name)}\\b`).test(fn.decorators)),
+    )
+  return wrapped ? { ...report, class: 'info', severity: 'info', confidence: 'low' } : report
+}
+
+function escaped(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
+function reportsOf(rule: Rule, file: FileFacts, project: ProjectFacts): Report[] {
+  try {
+    return [...rule.check(file, project)]
+  } catch (cause) {
+    throw new StetError('STET_INTERNAL', `The rule ${rule.id} failed on ${file.path}`, {
+      hint: `Switch it off for now (check.rules in stet.config.ts) and report it with the file; --debug shows where`,
+      cause,
+    })
   }
 }
 

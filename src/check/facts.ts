@@ -78,7 +78,7 @@ export interface CheckSettings {
   /** Tables that are emptied or filled anew by themselves: globs on the name. */
   readonly stagingTables: readonly RegExp[]
   readonly logTables: readonly RegExp[]
-  /** Functions that make a step run once. */
+  /** Calls and decorators that make what is inside run once: `io.runTask`, `once`. */
   readonly safeWrappers: readonly string[]
 }
 

@@ -1,4 +1,8 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { check } from '../../src/check/command.ts'
 import { RULES } from '../../src/check/rules/index.ts'
 import { checkFiles } from './support.ts'
 
@@ -28,4 +32,23 @@ test('an insert into a table that another file drops in a list is a hint', async
   expect(await weightOf('insert-no-key', { ...load, 'etl/1_make.sql': 'truncate a, b cascade;\n' })).toEqual([
     'info low',
   ])
+})
+
+test('what a wrapper of the configuration runs once is a hint', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'stet-wrapper-'))
+  try {
+    mkdirSync(join(root, 'jobs'))
+    writeFileSync(
+      join(root, 'jobs', 'a.ts'),
+      'import { io } from "./io";\nexport const load = () => io.runTask("load", () => db.query("insert into t select * from s"));\nexport const other = () => db.query("insert into u select * from s");\n',
+    )
+    const weights = async (safeWrappers: readonly string[]): Promise<string[]> =>
+      (await check({ root, config: { safeWrappers } })).findings
+        .filter((one) => one.rule === 'insert-no-key')
+        .map((one) => `${one.from.line} ${one.severity}`)
+    expect(await weights([])).toEqual(['2 error', '3 error'])
+    expect(await weights(['io.runTask'])).toEqual(['2 info', '3 error'])
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
 })
