@@ -24,9 +24,9 @@ export function languageOf(path: string): Language | undefined {
  * hundredth of the parse, and most files of a repository hold none of them.
  */
 const PYTHON_TRIGGER =
-  /\binsert\b|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+(?:temp\w*\s+|or\s+replace\s+)?table\b|\bcopy\s+[\w.{"]+|\bto_sql\b|\bto_gbq\b|WRITE_APPEND|saveAsTable|\.mode\(|\binsertInto\b|insert_rows|insertAll|\bupdate\s+[\w."{`]+\s+set\b|['"]ab?\+?['"]|\buuid[14]\b|token_hex|(?:now|today|utcnow|time)\(\)|\.now\(|get_last_dagrun|idempotency|write_pandas|load_table|smtp|send_email|slack|requests\.post|bulk_create|add_all|if_exists|\bselect\b[^\n]*\bmax\s*\(/i
+  /\binsert\b|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+(?:temp\w*\s+|or\s+replace\s+)?table\b|\bcopy\s+[\w.{"]+|\bto_sql\b|\bto_gbq\b|WRITE_(?:APPEND|TRUNCATE)|saveAsTable|\.mode\(|\binsertInto\b|insert_rows|insertAll|\bupdate\s+[\w."{`]+\s+set\b|['"]ab?\+?['"]|\buuid[14]\b|token_hex|(?:now|today|utcnow|time)\(\)|\.now\(|get_last_dagrun|idempotency|write_pandas|load_table|smtp|send_email|slack|requests\.post|bulk_create|add_all|insert_one|insert_many|Variable\.set|MergeInto|\.index\(index|if_exists|\bselect\b[^\n]*\bmax\s*\(/i
 const TYPESCRIPT_TRIGGER =
-  /\binsert\s*(?:into|\(|ignore|or\b)|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+table\b|appendFile|createWriteStream|writeFile|PutObjectCommand|putObject|writeToS3|insertAll|\.insert\(|insertMany|insertOne|createMany|\bupdate\s+[\w."$`{]+\s+set\b|\bincrement\s*:|\$inc\b|idempotency|Idempotency|helpers\.insert|['"`]BEGIN|sendMessage|webhook|sendMail|resend|chat\.postMessage|MessageDeduplicationId|stripe|dedup/i
+  /\binsert\s*(?:into|\(|ignore|or\b)|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+table\b|appendFile|createWriteStream|writeFile|PutObjectCommand|putObject|writeToS3|insertAll|\.insert\(|insertMany|insertOne|Variable|createMany|\bupdate\s+[\w."$`{]+\s+set\b|\bincrement\s*:|\$inc\b|idempotency|Idempotency|helpers\.insert|['"`]BEGIN|sendMessage|webhook|sendMail|resend|chat\.postMessage|MessageDeduplicationId|stripe|dedup/i
 
 export async function readFileFacts(path: string, text: string, options: ReadOptions): Promise<FileFacts> {
   const language = languageOf(path)

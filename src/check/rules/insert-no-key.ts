@@ -15,6 +15,7 @@ import {
   nameOf,
 } from '../sequence.ts'
 import { hasWords } from '../sql/tokens.ts'
+import { deletedBehind } from './copy-then-delete.ts'
 
 /**
  * A plain insert that a second run repeats, with how sure that is; undefined if something makes it safe. Shared with
@@ -55,6 +56,8 @@ export function repeatedInsert(
   if (hasWords(statement.tokens, 'returning') && hasWords(statement.tokens, 'delete', 'from'))
     return undefined
   if (clearedBy(file, use) !== undefined || claimed(file, use)) return undefined
+  // Rows that are moved away are not there for a second run; `copy-then-delete` tells of the gap in between.
+  if (deletedBehind(file, use) !== undefined) return undefined
   if (checkedBefore(file, use) || duplicateIsCaught(file.host, use.call?.node)) return undefined
   // A text that is never seen to be run may be anything from an example to the base of another text.
   if (use.origin === 'text' && use.call === undefined && use.text?.variable === undefined)

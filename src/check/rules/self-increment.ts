@@ -3,10 +3,9 @@ import type { FileFacts, SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { claimed, clearedBy, earlierOnTable, madeAnewElsewhere, nameOf } from '../sequence.ts'
-import type { Token } from '../sql/lexer.ts'
 import { sameTable } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
-import { findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
+import { conjuncts, findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** Columns that are meant to move with every attempt. */
 const COUNTS_ATTEMPTS =
@@ -100,14 +99,7 @@ function assignmentsOf(use: SqlUse): readonly Assignment[] {
 
 /** `set name = 'old ' || name where name = 'office'`, `where tags not like '%x%'`: the new value fails the condition. */
 function leavesItsCondition(use: SqlUse, column: string): boolean {
-  const condition = use.statement.where ?? []
-  const depth = tokenAt(condition, 0).depth
-  const parts: Token[][] = [[]]
-  for (const token of condition) {
-    if (token.kind === 'word' && token.value === 'and' && token.depth === depth) parts.push([])
-    else parts.at(-1)?.push(token)
-  }
-  return parts.some((part) => {
+  return conjuncts(use.statement.where ?? []).some((part) => {
     const at = part.findIndex((token) => token.value.toLowerCase() === column && token.kind !== 'string')
     if (at < 0) return false
     if (isSymbol(part, at + 1, '=') && tokenAt(part, at + 2).kind === 'string') return true
