@@ -103,9 +103,32 @@ export function leavesOutExisting(query: Tokens, target: Name | undefined): bool
   if (hasWords(query, 'not', 'exists') || hasWords(query, 'not', 'in'))
     return reads || hasWords(query, 'not', 'exists')
   if (!reads) return false
-  if (hasWords(query, 'left') && findWords(query, ['is', 'null']) >= 0 && !narrowedToNothing(query))
+  if (
+    hasWords(query, 'left') &&
+    (findWords(query, ['is', 'null']) >= 0 || testsEmpty(query)) &&
+    !narrowedToNothing(query)
+  )
     return true
   return strictlyBeyondMaximum(query)
+}
+
+/** `length(t.id) = 0`, `t.id = ''`: ClickHouse fills the missing side with defaults instead of NULL. */
+function testsEmpty(query: Tokens): boolean {
+  return query.some((token, index) => {
+    if (token.value !== '=') return false
+    const right = tokenAt(query, index + 1)
+    if (right.kind === 'string' && right.value === '') return true
+    return right.value === '0' && /^(?:length|empty|char_length)$/.test(callBefore(query, index))
+  })
+}
+
+/** The function whose closing bracket stands before this place. */
+function callBefore(tokens: Tokens, index: number): string {
+  if (!isSymbol(tokens, index - 1, ')')) return ''
+  const { depth } = tokenAt(tokens, index - 1)
+  for (let at = index - 2; at > 0; at -= 1)
+    if (isSymbol(tokens, at, '(') && tokenAt(tokens, at).depth === depth) return tokenAt(tokens, at - 1).value
+  return ''
 }
 
 /** `where ts > (select max(ts) from this)` inside the anti-join: nothing of the target is ever seen by it. */

@@ -39,6 +39,12 @@ export const ddlNoGuard: Rule = {
   ],
   fine: [
     {
+      why: 'dropped before, in a list',
+      path: 'etl/make.sql',
+      lines: [],
+      code: 'drop table if exists a, b;\ncreate table b (id int);\n',
+    },
+    {
       why: 'guarded',
       path: 'ops/add.sh',
       lines: [],
@@ -93,7 +99,9 @@ export const ddlNoGuard: Rule = {
         (one) =>
           one.order < use.order &&
           one.statement.kind === 'drop' &&
-          sameTable(one.statement.target, statement.target),
+          [one.statement.target, ...one.statement.moreTargets].some((name) =>
+            sameTable(name, statement.target),
+          ),
       )
       const droppedLater = file.sql.some(
         (one) =>

@@ -181,6 +181,12 @@ export const insertNoKey: Rule = {
       code: 'insert into t (id, v)\nselect s.id, s.v from s left join t on t.id = s.id where t.id is null;\n',
     },
     {
+      why: 'a left join that keeps what is missing, in ClickHouse',
+      path: 'etl/load.sql',
+      lines: [],
+      code: 'insert into t (id)\nselect s.id from s left join t on t.id = s.id where length(t.id) = 0;\n',
+    },
+    {
       why: 'a temporary table',
       path: 'etl/load.sql',
       lines: [],

@@ -180,7 +180,7 @@ export const rowNumberKey: Rule = {
 }
 
 /** A number of an inner select that the outermost select does not take up only helps to join or to group. */
-function isStored(query: Tokens, number: RowNumber, column: string): boolean {
+export function isStored(query: Tokens, number: RowNumber, column: string): boolean {
   const depth = tokenAt(query, 0).depth
   const last = query.reduce(
     (found, token, index) => (token.depth === depth && isWord(query, index, 'select') ? index : found),

@@ -9,7 +9,7 @@ import { conjuncts, findWords, isSymbol, isWord, type Tokens, tokenAt } from '..
 
 /** Columns that are meant to move with every attempt. */
 const COUNTS_ATTEMPTS =
-  /attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|views?|hits?|clicks?|visits?|lock|nonce|generation|epoch|counter_id|run_count|current_value|last_id/
+  /^__v$|attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|views?|hits?|clicks?|visits?|lock|nonce|generation|epoch|counter_id|run_count|current_value|last_id/
 const GROWS = new Set([
   'array_append',
   'array_cat',

@@ -7,6 +7,7 @@ import { nameFromText } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
 import { hasWords, isSymbol, plainText } from '../sql/tokens.ts'
 import { hasClock } from './clock.ts'
+import { STORE } from './watermark-store.ts'
 
 const TOUCH_COLUMN =
   /^(?:updated?_?(?:at|on|time|timestamp|date|ts|dt)?|modified_?(?:at|on|date|time)?|last_?(?:updated?|modified|changed)(?:_?(?:at|on|date|time|ts|dt|timestamp))?|dw_?updated?\w*|etl_?updated?\w*|changed_?at|(?:row_)?update_(?:dt|ts|time|date|timestamp)|dt_update|sys_?updated?\w*|meta_updated\w*|refreshed_at)$/i
@@ -69,6 +70,12 @@ export const upsertNoGuard: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'a row that says how far a job has come',
+      path: 'etl/state.sql',
+      lines: [],
+      code: 'insert into chunk_sync_state (id, last_seq, updated_at) values (1, %s, now()) on conflict (id) do update set last_seq = excluded.last_seq, updated_at = now();\n',
+    },
     {
       why: 'a condition on the values',
       path: 'etl/up.sql',
@@ -163,6 +170,8 @@ function inspect(use: SqlUse, file: FileFacts, project: ProjectFacts): Report | 
   if (touch === undefined && !trigger) return undefined
   // Nothing but the stamp is set: the table is about the run.
   if (touch !== undefined && set.length === 1) return undefined
+  // A row that says how far a job has come is meant to move.
+  if (STORE.test(statement.target?.parts.at(-1) ?? '')) return undefined
   const loud = isRerun(use.context)
   const fix = guardFix(use, file, touch?.column)
   return {

@@ -4,7 +4,8 @@ import type { HostCall } from '../languages/host.ts'
 import { readsTable } from '../sequence.ts'
 import type { Token } from '../sql/lexer.ts'
 
-const STORE =
+/** Names of tables that say how far a job has come. */
+export const STORE =
   /watermark|checkpoint|cursor|bookmark|high_water|sync_state|last_(?:run|sync|load|import|export)|(?:etl|load|job|sync|import)_(?:state|control|progress|status|meta)/i
 const POSITION =
   /^(?:last_|latest_|max_|high_water|watermark|cursor|checkpoint|synced_|loaded_|position|value|until)/i
