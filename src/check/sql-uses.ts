@@ -9,7 +9,7 @@ import { splitStatements } from './sql/split.ts'
 import type { Statement } from './sql/statement.ts'
 
 /** How a text begins that is SQL. */
-export const SQL_START =
+export const SQL_START: RegExp =
   /^\s*(?:(?:--[^\n]*\n|\/\*[\s\S]*?\*\/|⟦[^⟧]*⟧)\s*)*(?:insert\s+(?:\w+\s+){0,3}[\w."`⟦[{$]|delete\s+from\b|merge\s+(?:into\b)?|update\s+[\s\S]{1,120}?\bset\b|truncate\s+(?:table\s+)?[\w."`⟦{$]|copy\s+(?:into\s+)?[\w."`⟦{$][\s\S]*\bfrom\b|replace\s+into\b|create\s+[\w\s]{0,40}(?:table|index|view|trigger|function|procedure|stage|sequence|schema)\b|alter\s+table\b|drop\s+(?:table|view)\b|begin\s*(?:;|transaction\b|work\b|$)|start\s+transaction\b|commit\s*(?:;|$)|rollback\s*(?:;|$)|load\s+data\b|with\s+[\w"⟦`]+\s*(?:\([^)]*\)\s*)?as\s*(?:(?:not\s+)?materialized\s*)?\(|select\b[\s\S]*\bfrom\b|upsert\s+into\b|declare\b[\s\S]*;)/i
 
 interface UseOptions {

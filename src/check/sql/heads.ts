@@ -1,2 +1,11 @@
 /** Words that open a statement which changes something. */
-export const HEADS = new Set(['insert', 'delete', 'update', 'merge', 'truncate', 'drop', 'alter', 'create'])
+export const HEADS: ReadonlySet<string> = new Set([
+  'insert',
+  'delete',
+  'update',
+  'merge',
+  'truncate',
+  'drop',
+  'alter',
+  'create',
+])
