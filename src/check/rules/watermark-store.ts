@@ -5,7 +5,7 @@ import { readsTable } from '../sequence.ts'
 import type { Token } from '../sql/lexer.ts'
 
 /** Names of tables that say how far a job has come. */
-export const STORE =
+export const STORE: RegExp =
   /watermark|checkpoint|cursor|bookmark|high_water|sync_state|last_(?:run|sync|load|import|export)|(?:etl|load|job|sync|import)_(?:state|control|progress|status|meta)/i
 const POSITION =
   /^(?:last_|latest_|max_|high_water|watermark|cursor|checkpoint|synced_|loaded_|position|value|until)/i
