@@ -46,7 +46,7 @@ for (const repo of new Set(labels.map((label) => label.repo))) {
   for (const label of labels.filter((one) => one.repo === repo)) judge(label, findings)
 }
 
-/** A finding of the same rule within ten lines answers a label. */
+/** A finding of the same rule within ten lines, or whose statement holds the line, answers a label. */
 function judge(label: Label, findings: readonly Finding[]): void {
   const row = rows.get(label.rule) ?? { unsafe: 0, found: 0, windows: 0, windowsFound: 0, fine: 0, loud: 0 }
   rows.set(label.rule, row)
@@ -54,16 +54,28 @@ function judge(label: Label, findings: readonly Finding[]): void {
     (one) =>
       one.rule === label.rule &&
       one.path === label.path &&
-      one.from.line - 10 <= label.line &&
-      label.line <= one.to.line + 10,
+      (Math.abs(one.from.line - label.line) <= 10 ||
+        (one.from.line <= label.line && label.line <= one.to.line)),
   )
   const place = `${label.rule} ${label.repo} ${label.path}:${label.line}`
   if (label.verdict === 'safe-look-alike') {
     row.fine += 1
-    const exact = near.filter((one) => one.severity !== 'info' && Math.abs(one.from.line - label.line) <= 3)
-    if (exact.length > 0) {
+    // A finding that stands nearer to a labelled fault of the same rule is about that one.
+    const faults = labels.filter(
+      (one) =>
+        one.repo === label.repo &&
+        one.path === label.path &&
+        one.rule === label.rule &&
+        one.verdict !== 'safe-look-alike',
+    )
+    const loud = near.filter(
+      ({ severity, from }) =>
+        severity !== 'info' &&
+        !faults.some((fault) => Math.abs(fault.line - from.line) < Math.abs(label.line - from.line)),
+    )
+    if (loud.length > 0) {
       row.loud += 1
-      notes.push(`FALSE  ${place}: ${label.reason}`)
+      notes.push(`FALSE  ${place} (said at ${loud.map((one) => one.from.line).join(', ')}): ${label.reason}`)
     }
   } else if (label.verdict === 'window') {
     row.windows += 1

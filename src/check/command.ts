@@ -4,11 +4,13 @@ import { join, resolve } from 'node:path'
 import { StetError } from '../errors.ts'
 import { applyFixes } from './apply-fixes.ts'
 import { applyBaseline, readBaseline, writeBaseline } from './baseline.ts'
+import type { DdlFact } from './catalogue/table.ts'
 import { changedLines, isChanged } from './changed-lines.ts'
 import { runEngine } from './engine.ts'
 import type { SqlDialect } from './facts.ts'
 import type { Finding, Severity } from './finding.ts'
 import { globToRegExp } from './glob.ts'
+import { hintForRule } from './nearest-rule.ts'
 import { RULES } from './rules/index.ts'
 import { applySuppressions, readSuppressions, type Suppression } from './suppressions.ts'
 
@@ -20,7 +22,7 @@ export interface CheckConfig {
   readonly stagingTables?: readonly string[]
   /** Globs on table names that are logs of attempts. */
   readonly logTables?: readonly string[]
-  /** Functions that run their step once. */
+  /** Calls and decorators that run what is inside them once, as `io.runTask` or `once`: findings there are hints. */
   readonly safeWrappers?: readonly string[]
   /** Globs on paths that are not checked. */
   readonly ignore?: readonly string[]
@@ -48,7 +50,7 @@ export interface CheckOptions {
   /** Only findings on lines changed since this git revision. */
   readonly diff?: string
   readonly fix?: boolean
-  /** Path of a schema dump. */
+  /** Keys and nullability: the path of a schema dump, or the URL of a PostgreSQL database, which is only read. */
   readonly schema?: string
   /** Run witnesses in embedded DuckDB. */
   readonly witness?: boolean
@@ -99,7 +101,7 @@ export async function check(options: CheckOptions = {}): Promise<CheckResult> {
     dialects: Object.entries(config.dialects ?? {}).map(
       ([glob, dialect]) => [globToRegExp(glob), dialect] as const,
     ),
-    schema: options.schema === undefined ? undefined : readSchema(resolve(root, options.schema)),
+    schema: options.schema === undefined ? undefined : await readSchema(root, options.schema),
   })
 
   // A pipeline that checks nothing must not be green.
@@ -179,7 +181,7 @@ export async function check(options: CheckOptions = {}): Promise<CheckResult> {
 function chosenRules(wanted: readonly string[] | undefined, config: CheckConfig): typeof RULES {
   for (const id of [...(wanted ?? []), ...Object.keys(config.rules ?? {})]) {
     if (!RULES.some((rule) => rule.id === id)) {
-      throw new StetError('STET_USAGE', `There is no rule "${id}"`, { hint: 'List them: stet explain' })
+      throw new StetError('STET_USAGE', `There is no rule "${id}"`, { hint: hintForRule(id) })
     }
   }
   return RULES.filter(
@@ -207,7 +209,16 @@ function fails(
   )
 }
 
-function readSchema(path: string): string {
+function isDatabaseUrl(schema: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(schema)
+}
+
+async function readSchema(root: string, schema: string): Promise<string | readonly DdlFact[]> {
+  if (isDatabaseUrl(schema)) {
+    const { readDatabase } = await import('./catalogue/database.ts')
+    return readDatabase(schema)
+  }
+  const path = resolve(root, schema)
   if (!existsSync(path))
     throw new StetError('STET_USAGE', `Cannot read the schema ${path}: there is no such file`)
   return readFileSync(path, 'utf8')

@@ -7,7 +7,8 @@ import { StetError } from '../errors.ts'
 
 const VENDORED =
   /(?:^|\/)(?:node_modules|bower_components|vendor|third_party|dist|build|out|target|\.venv|venv|site-packages|dbt_packages|dbt_modules|\.git|\.next|\.tox|__pycache__|coverage|\.terraform|\.cache)\//
-const CHECKED = /\.(?:sql|hql|ddl|pgsql|cql|bq|mysql|psql|j2|jinja2?|py|[cm]?[jt]sx?|sh|bash|ksh|ya?ml)$/i
+const CHECKED =
+  /\.(?:sql|hql|ddl|pgsql|cql|bq|mysql|psql|j2|jinja2?|py|[cm]?[jt]sx?|sh|bash|ksh|ya?ml|prisma)$/i
 /** Larger files are data or generated. */
 const SIZE_LIMIT = 2_000_000
 

@@ -1,16 +1,22 @@
 /** Reads the files of a repository, gathers what is known across them, and lets every rule speak. */
 import { createHash } from 'node:crypto'
-import { catalogueBuilder } from './catalogue.ts'
+import { StetError } from '../errors.ts'
+import { isDdl, readDdl } from './catalogue/ddl.ts'
+import { type CatalogueBuilder, catalogueBuilder } from './catalogue/index.ts'
+import { readModels } from './catalogue/models.ts'
+import type { DdlFact } from './catalogue/table.ts'
 import { countSigns, repositoryKind } from './context.ts'
 import { discover, readText } from './discover.ts'
 import type { CheckSettings, FileFacts, ProjectFacts, SqlDialect } from './facts.ts'
 import type { Finding, Report } from './finding.ts'
 import { type DbtProject, readDbtProjects } from './languages/dbt.ts'
+import { type MappedText, plainMapping } from './languages/mapped-text.ts'
 import { lineIndex } from './lines.ts'
 import { languageOf, readFileFacts } from './read-file.ts'
 import type { Rule } from './rule.ts'
 import { lexSql } from './sql/lexer.ts'
-import { splitStatements } from './sql/shape.ts'
+import { splitStatements } from './sql/split.ts'
+import type { Statement } from './sql/statement.ts'
 
 export interface EngineOptions {
   readonly root: string
@@ -19,8 +25,8 @@ export interface EngineOptions {
   readonly settings: CheckSettings
   readonly ignore: readonly RegExp[]
   readonly dialects: readonly (readonly [RegExp, SqlDialect])[]
-  /** Text of a schema dump whose keys count before those of the repository. */
-  readonly schema?: string | undefined
+  /** A schema whose keys count before those of the repository: the text of a dump, or what a database told. */
+  readonly schema?: string | readonly DdlFact[] | undefined
 }
 
 export interface EngineResult {
@@ -41,20 +47,23 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
   const found = discover(root, options.paths, options.ignore)
   const notRead = found.tooLarge.map((path) => ({ path, reason: 'larger than 2 MB' }))
   const texts = new Map<string, string>()
+  const catalogue = catalogueBuilder()
   const signs = { pipelines: 0, applications: 0 }
   for (const path of found.all) {
     if (languageOf(path) === undefined) {
       countSigns(path, '', signs)
+      if (path.endsWith('.prisma'))
+        for (const fact of readModels(path, readText(root, path))) catalogue.add(fact, path)
       continue
     }
     const text = readText(root, path)
+    for (const fact of readModels(path, text)) catalogue.add(fact, path)
     texts.set(path, text)
     countSigns(path, text, signs)
   }
   const kind = repositoryKind(signs)
   const dbt: readonly DbtProject[] = readDbtProjects(root, found.all)
 
-  const catalogue = catalogueBuilder()
   const facts = new Map<string, FileFacts>()
   for (const [path, text] of texts) {
     const holdsDdl =
@@ -65,12 +74,16 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     const dialect = options.dialects.find(([pattern]) => pattern.test(path))?.[1]
     const file = await readFileFacts(path, text, { kind, dbt, dialect })
     if (found.selected.has(path)) facts.set(path, file)
-    if (holdsDdl)
-      for (const use of file.sql) catalogue.add(use.statement, path, (offset) => use.mapped.at(offset))
+    if (holdsDdl) {
+      for (const use of file.sql)
+        await addDdl(catalogue, use.statement, use.mapped, path, file.dialect === 'postgres')
+    }
   }
-  if (options.schema !== undefined) {
+  if (typeof options.schema === 'object') for (const fact of options.schema) catalogue.add(fact, '')
+  if (typeof options.schema === 'string') {
+    const dump = plainMapping(options.schema)
     for (const statement of splitStatements(lexSql(options.schema)))
-      catalogue.add(statement, '', (offset) => offset)
+      await addDdl(catalogue, statement, dump, '', true)
   }
   const project: ProjectFacts = {
     kind,
@@ -85,7 +98,7 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
   const findings: Finding[] = []
   for (const [path, file] of facts) {
     const reports = options.rules.flatMap((rule) =>
-      [...rule.check(file, project)].map((report) => ({ rule, report })),
+      reportsOf(rule, file, project).map((report) => ({ rule, report: inWrapper(report, file, project) })),
     )
     findings.push(...locate(path, file.text, reports))
   }
@@ -101,6 +114,62 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     facts,
     project,
   }
+}
+
+/** What a wrapper of the configuration runs once is only a hint. */
+function inWrapper(report: Report, file: FileFacts, project: ProjectFacts): Report {
+  const { host } = file
+  const names = project.settings.safeWrappers
+  if (host === undefined || names.length === 0) return report
+  const holds = (start: number, end: number): boolean => start <= report.start && report.end <= end
+  const wrapped =
+    host.calls.some(
+      (call) =>
+        holds(call.start, call.end) && names.some((name) => call.callee === name || call.name === name),
+    ) ||
+    host.functions.some(
+      (fn) =>
+        holds(fn.node.start, fn.node.end) &&
+        names.some((name) => new RegExp(`@(?:\\w+\\.)*${escaped(name)}\\b`).test(fn.decorators)),
+    )
+  return wrapped ? { ...report, class: 'info', severity: 'info', confidence: 'low' } : report
+}
+
+function escaped(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
+function reportsOf(rule: Rule, file: FileFacts, project: ProjectFacts): Report[] {
+  try {
+    return [...rule.check(file, project)]
+  } catch (cause) {
+    throw new StetError('STET_INTERNAL', `The rule ${rule.id} failed on ${file.path}`, {
+      hint: `Switch it off for now (check.rules in stet.config.ts) and report it with the file; --debug shows where`,
+      cause,
+    })
+  }
+}
+
+/** PostgreSQL's own parser has the first word on its DDL, the tolerant reader on all other. */
+async function addDdl(
+  catalogue: CatalogueBuilder,
+  statement: Statement,
+  mapped: MappedText,
+  path: string,
+  isPostgres: boolean,
+): Promise<void> {
+  if (!isDdl(statement)) return
+  if (isPostgres) {
+    const { readPostgresDdl } = await import('./catalogue/postgres.ts')
+    const text = mapped.text.slice(statement.start, statement.end)
+    const facts = await readPostgresDdl(text, path, mapped.at(statement.start))
+    if (facts !== undefined) {
+      for (const fact of facts) catalogue.add(fact, path)
+      return
+    }
+  }
+  const fact = readDdl(statement, path, (offset) => mapped.at(offset))
+  if (fact !== undefined) catalogue.add(fact, path)
 }
 
 function locate(path: string, text: string, reports: readonly { rule: Rule; report: Report }[]): Finding[] {
@@ -137,14 +206,12 @@ function emptiedTables(facts: ReadonlyMap<string, FileFacts>): Map<string, Set<s
   const emptied = new Map<string, Set<string>>()
   for (const [path, file] of facts) {
     for (const { statement } of file.sql) {
-      if (
-        !['delete', 'truncate', 'drop'].includes(statement.kind) ||
-        statement.target === undefined ||
-        statement.target.unknown
-      )
-        continue
-      const name = statement.target.parts.slice(-2).join('.')
-      emptied.set(name, (emptied.get(name) ?? new Set()).add(path))
+      if (!['delete', 'truncate', 'drop'].includes(statement.kind)) continue
+      for (const target of [statement.target, ...statement.moreTargets]) {
+        if (target === undefined || target.unknown) continue
+        const name = target.parts.slice(-2).join('.')
+        emptied.set(name, (emptied.get(name) ?? new Set()).add(path))
+      }
     }
   }
   return emptied

@@ -1,5 +1,6 @@
 /** A rule's page, made from its file: for `stet explain` and for docs/rules. */
 import { StetError } from '../errors.ts'
+import { hintForRule } from './nearest-rule.ts'
 import type { Example, Rule } from './rule.ts'
 import { RULES } from './rules/index.ts'
 
@@ -45,12 +46,7 @@ export function explain(id: string): string {
 function ruleOf(id: string): Rule {
   const rule = RULES.find((one) => one.id === id)
   if (rule === undefined) {
-    const close = RULES.filter(
-      (one) => one.id.includes(id) || id.split('-').some((word) => word.length > 3 && one.id.includes(word)),
-    ).map((one) => one.id)
-    throw new StetError('STET_USAGE', `There is no rule "${id}"`, {
-      hint: close.length > 0 ? `Did you mean: ${close.join(', ')}` : 'List them: stet explain',
-    })
+    throw new StetError('STET_USAGE', `There is no rule "${id}"`, { hint: hintForRule(id) })
   }
   return rule
 }

@@ -1,5 +1,5 @@
 /** What is known of one file, and of the repository around it. */
-import type { Catalogue } from './catalogue.ts'
+import type { Catalogue } from './catalogue/index.ts'
 import type { Context, RepositoryKind } from './context.ts'
 import type { DbtModel, DbtProject } from './languages/dbt.ts'
 import type { HostCall, HostFacts, HostFunction, HostText } from './languages/host.ts'
@@ -66,11 +66,19 @@ export interface FileFacts {
   contextOf(fn: HostFunction | undefined): Context
 }
 
+/** What is known before a file is read. */
+export interface ReadOptions {
+  readonly kind: RepositoryKind
+  readonly dbt: readonly DbtProject[]
+  /** Of the configuration; otherwise it is guessed. */
+  readonly dialect?: SqlDialect | undefined
+}
+
 export interface CheckSettings {
   /** Tables that are emptied or filled anew by themselves: globs on the name. */
   readonly stagingTables: readonly RegExp[]
   readonly logTables: readonly RegExp[]
-  /** Functions that make a step run once. */
+  /** Calls and decorators that make what is inside run once: `io.runTask`, `once`. */
   readonly safeWrappers: readonly string[]
 }
 

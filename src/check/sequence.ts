@@ -2,32 +2,36 @@
 import type { FileFacts, ProjectFacts, SqlUse } from './facts.ts'
 import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
 import { ancestor, type SyntaxNode } from './languages/tree.ts'
+import { readName, sameTable } from './sql/name.ts'
 import type { Name, Statement } from './sql/statement.ts'
-import { readName, sameTable } from './sql/shape.ts'
 import { findWords, hasWords, isSymbol, isWord, type Tokens, tokenAt } from './sql/tokens.ts'
+import { usesBeside, usesOfTable, usesOfTableBeside, usesOfTransaction } from './uses-index.ts'
 
 /** Statements of the same file, and of the same function in a host file, that run before. */
-export function earlierIn(
+function earlierIn(
   file: FileFacts,
   fn: HostFunction | undefined,
   order: number,
   origin?: SqlUse['origin'],
 ): SqlUse[] {
-  return file.sql.filter(
-    (one) => one.fn === fn && one.order < order && (origin === undefined || one.origin === origin),
-  )
+  const origins: readonly SqlUse['origin'][] =
+    origin === undefined ? ['file', 'text', 'shell', 'routine'] : [origin]
+  const found = origins.flatMap((one) => usesBeside(file, fn, one)).filter((one) => one.order < order)
+  return origins.length > 1 ? found.sort((left, right) => left.order - right.order) : found
 }
 
-function siblings(file: FileFacts, use: SqlUse): SqlUse[] {
-  return file.sql.filter((one) => one !== use && one.fn === use.fn && one.origin === use.origin)
+/** Earlier statements of the same function and origin about the same table, the last first. */
+export function earlierOnTable(file: FileFacts, use: SqlUse): SqlUse[] {
+  return usesOfTableBeside(file, use.fn, use.origin, use.statement.target)
+    .filter((one) => one.order < use.order)
+    .reverse()
 }
 
 /** The last statement before it that empties the target or a part of it, or makes the table anew. */
 export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
   const { target } = use.statement
   return (
-    earlierIn(file, use.fn, use.order, use.origin)
-      .reverse()
+    earlierOnTable(file, use)
       // Constants of a module stand in any order; only what is run has a before and an after.
       .find(
         (one) =>
@@ -38,15 +42,28 @@ export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
 }
 
 /** Another function of the file empties the table or makes it anew: a task before this one, as far as a file can tell. */
-export function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
+function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
+  const { target } = use.statement
   return (
     file.host !== undefined &&
-    file.sql.some((one) => one.fn !== use.fn && clears(one.statement, use.statement.target))
+    usesOfTable(file, target).some((one) => one.fn !== use.fn && clears(one.statement, target))
+  )
+}
+
+/** Another function or file empties the table or makes it anew; in which order the two run is not seen. */
+export function madeAnewElsewhere(file: FileFacts, use: SqlUse, project: ProjectFacts): boolean {
+  const { target } = use.statement
+  if (target === undefined) return false
+  const by = project.emptied.get(target.parts.slice(-2).join('.'))
+  return (
+    (use.origin === 'file' && [...(by ?? [])].some((path) => path !== file.path)) ||
+    clearedElsewhere(file, use)
   )
 }
 
 function clears(statement: Statement, target: Name | undefined): boolean {
-  if (!sameTable(statement.target, target)) return false
+  if (!sameTable(statement.target, target) && !statement.moreTargets.some((name) => sameTable(name, target)))
+    return false
   switch (statement.kind) {
     case 'delete':
     case 'truncate':
@@ -86,9 +103,32 @@ export function leavesOutExisting(query: Tokens, target: Name | undefined): bool
   if (hasWords(query, 'not', 'exists') || hasWords(query, 'not', 'in'))
     return reads || hasWords(query, 'not', 'exists')
   if (!reads) return false
-  if (hasWords(query, 'left') && findWords(query, ['is', 'null']) >= 0 && !narrowedToNothing(query))
+  if (
+    hasWords(query, 'left') &&
+    (findWords(query, ['is', 'null']) >= 0 || testsEmpty(query)) &&
+    !narrowedToNothing(query)
+  )
     return true
   return strictlyBeyondMaximum(query)
+}
+
+/** `length(t.id) = 0`, `t.id = ''`: ClickHouse fills the missing side with defaults instead of NULL. */
+function testsEmpty(query: Tokens): boolean {
+  return query.some((token, index) => {
+    if (token.value !== '=') return false
+    const right = tokenAt(query, index + 1)
+    if (right.kind === 'string' && right.value === '') return true
+    return right.value === '0' && /^(?:length|empty|char_length)$/.test(callBefore(query, index))
+  })
+}
+
+/** The function whose closing bracket stands before this place. */
+function callBefore(tokens: Tokens, index: number): string {
+  if (!isSymbol(tokens, index - 1, ')')) return ''
+  const { depth } = tokenAt(tokens, index - 1)
+  for (let at = index - 2; at > 0; at -= 1)
+    if (isSymbol(tokens, at, '(') && tokenAt(tokens, at).depth === depth) return tokenAt(tokens, at - 1).value
+  return ''
 }
 
 /** `where ts > (select max(ts) from this)` inside the anti-join: nothing of the target is ever seen by it. */
@@ -133,15 +173,30 @@ export function sourceTables(tokens: Tokens): Name[] {
  * the rows are chosen by `done = false`. A rerun then finds nothing left to do.
  */
 export function claimed(file: FileFacts, use: SqlUse): boolean {
-  const around = siblings(file, use)
-  return around.some((other) => {
-    if (other.statement.kind !== 'update' || sameTable(other.statement.target, use.statement.target))
-      return false
-    if (together(use, other) !== 'yes') return false
-    return other.statement.set.some(({ column }) =>
-      [...around, use].some((one) => testsMark(one.statement.tokens, column)),
-    )
-  })
+  if (use.transaction === undefined) return false
+  return marksOf(file, use, use.transaction).some((name) => !sameTable(name, use.statement.target))
+}
+
+const marks = new WeakMap<FileFacts, Map<string, readonly (Name | undefined)[]>>()
+
+/** Tables in which the transaction sets a column that a statement beside it tests. */
+function marksOf(file: FileFacts, use: SqlUse, transaction: string): readonly (Name | undefined)[] {
+  const ofFile = marks.get(file) ?? new Map<string, readonly (Name | undefined)[]>()
+  marks.set(file, ofFile)
+  const question = `${transaction} ${use.origin} ${use.fn?.node.start ?? -1}`
+  const known = ofFile.get(question)
+  if (known !== undefined) return known
+  const around = usesBeside(file, use.fn, use.origin)
+  const found = usesOfTransaction(file, transaction).flatMap(({ fn, origin, statement }) =>
+    fn === use.fn &&
+    origin === use.origin &&
+    statement.kind === 'update' &&
+    statement.set.some(({ column }) => around.some((one) => testsMark(one.statement.tokens, column)))
+      ? [statement.target]
+      : [],
+  )
+  ofFile.set(question, found)
+  return found
 }
 
 /** `done is null`, `done = false`, `not done`, `status = 'new'`. */
@@ -165,18 +220,25 @@ export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
   if (host === undefined || call === undefined) return false
   // The rows that are inserted were read by a query that leaves out what the target holds.
   // The same holds for the rows that go into other tables beside it, in one transaction.
+  const earlier = earlierIn(file, use.fn, use.order)
   const beside = [
     use,
-    ...siblings(file, use).filter((one) => one.statement.kind === 'insert' && together(one, use) === 'yes'),
-  ]
-  const chosen = earlierIn(file, use.fn, use.order).some((one) =>
-    beside.some(
-      ({ statement: { target } }) =>
-        one.statement.kind === 'select' &&
-        target !== undefined &&
-        readsTable(one.statement.tokens, target) &&
-        leavesOutExisting(one.statement.tokens, target),
+    ...(use.transaction === undefined ? [] : usesOfTransaction(file, use.transaction)).filter(
+      (one) =>
+        one !== use && one.fn === use.fn && one.origin === use.origin && one.statement.kind === 'insert',
     ),
+  ]
+  const targets = new Map(
+    beside.flatMap(({ statement: { target } }) => (target === undefined ? [] : [[target.text, target]])),
+  )
+  const chosen = earlier.some(
+    ({ statement }) =>
+      statement.kind === 'select' &&
+      tablesRead(statement).some((name) =>
+        [...targets.values()].some(
+          (target) => sameTable(name, target) && leavesOutExisting(statement.tokens, target),
+        ),
+      ),
   )
   if (chosen) return true
   const branch = ancestorWithin(
@@ -188,14 +250,21 @@ export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
     'conditional_expression',
     'ternary_expression',
   )
-  const looked = earlierIn(file, use.fn, use.order).some(
-    (one) =>
-      (one.statement.kind === 'select' &&
-        use.statement.target !== undefined &&
-        readsTable(one.statement.tokens, use.statement.target)) ||
-      (one.statement.kind === 'update' && sameTable(one.statement.target, use.statement.target)),
+  if (branch === undefined) return false
+  return earlier.some(
+    ({ statement }) =>
+      (statement.kind === 'select' &&
+        tablesRead(statement).some((name) => sameTable(name, use.statement.target))) ||
+      (statement.kind === 'update' && sameTable(statement.target, use.statement.target)),
   )
-  return branch !== undefined && looked
+}
+
+const readBy = new WeakMap<Statement, readonly Name[]>()
+
+function tablesRead(statement: Statement): readonly Name[] {
+  const known = readBy.get(statement) ?? sourceTables(statement.tokens)
+  readBy.set(statement, known)
+  return known
 }
 
 /** A duplicate key is caught and taken for "already there". */
@@ -226,10 +295,15 @@ export function callsIn(host: HostFacts, fn: HostFunction | undefined): HostCall
   return host.calls.filter((call) => call.fn === fn)
 }
 
+/** What stands before a place in its function; in one of tens of thousands of characters only the nearest part. */
+export function textBefore(host: HostFacts, fn: HostFunction | undefined, at: number): string {
+  return host.text.slice(Math.max(fn?.node.start ?? 0, at - 40_000), at)
+}
+
 const LOG_TABLE =
   /(?:^|_)(?:logs?|audit(?:s|_log|_trail)?|errors?|traces?|events?_log|changelog|activity|notifications?|messages?|heartbeats?|debug)$|^(?:log|audit|debug)_/
 const STAGING_TABLE =
-  /(?:^|_)(?:stg|stage|staging|staged|tmp|temp|temporary|scratch|work|landing|load|delta|swap)(?:_|$|\d)|^#|^\$\{?tmp|(?:^|\.)(?:stg|staging|temp|tmp)\./
+  /(?:^|_)(?:stg|stage|staging|staged|tmp|temp|temporary|scratch|work|landing|load|delta|swap)(?:_|$|\d)|^#|^\$\{?tmp/
 
 export function isLogTable(name: Name | undefined, project: ProjectFacts): boolean {
   const last = name?.parts.at(-1) ?? ''
@@ -240,7 +314,7 @@ export function isStagingTable(name: Name | undefined, project: ProjectFacts): b
   const all = name?.text ?? ''
   return (
     STAGING_TABLE.test(name?.parts.at(-1) ?? '') ||
-    /(?:^|\.)(?:stg|staging|temp|tmp)\w*\./.test(all) ||
+    /(?:^|[._])(?:stg|staging|temp|tmp|processing)(?:_\w*)?\./.test(all) ||
     project.settings.stagingTables.some((pattern) => pattern.test(all))
   )
 }
@@ -248,7 +322,7 @@ export function isStagingTable(name: Name | undefined, project: ProjectFacts): b
 /** Made as a temporary table by the same file. */
 export function isTemporary(file: FileFacts, use: SqlUse): boolean {
   if (use.statement.target?.text.startsWith('#')) return true
-  return file.sql.some(
+  return usesOfTable(file, use.statement.target).some(
     (one) =>
       one.statement.kind === 'create-table' &&
       one.statement.temporary &&

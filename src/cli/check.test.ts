@@ -64,3 +64,29 @@ test('--fix writes the edit and names what is left', async () => {
   expect(status).toBe(0)
   expect(await readFile(join(cwd, 'load.sql'), 'utf8')).toBe('copy into t from @s;\n')
 })
+
+test('--rule takes one list and leaves the paths behind it alone', async () => {
+  const { status, stdout } = await runCli(['check', '--rule', 'insert-no-key,copy-force', '.'], { cwd })
+  expect({ status, found: stdout.includes('insert-no-key') }).toEqual({ status: 1, found: true })
+  const twice = await runCli(['check', '--rule', 'copy-force', '--rule', 'insert-no-key', '.'], { cwd })
+  expect(twice.status).toBe(1)
+  expect((await runCli(['check', '--rule', 'copy-force', '.'], { cwd })).status).toBe(0)
+})
+
+test('a rule that does not exist is answered with those that were meant', async () => {
+  const { status, stderr } = await runCli(['check', '--rule', 'insert-no-keys'], { cwd })
+  expect(status).toBe(2)
+  expect(stderr).toContain('Did you mean: insert-no-key')
+})
+
+test('one of a thing is not called several', async () => {
+  const { stdout } = await runCli(['check'], { cwd })
+  expect(stdout).toMatch(/1 file: 1 error, 0 warnings, 0 windows, 0 hints/)
+  expect(stdout).toContain('1 of them fails this run')
+})
+
+test('what goes wrong inside ends with 2, because 1 means findings', async () => {
+  const { status, stderr } = await runCli(['check', '--baseline', '.'], { cwd })
+  expect(status).toBe(2)
+  expect(stderr).toContain('exit status 2')
+})

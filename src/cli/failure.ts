@@ -33,11 +33,11 @@ export function exitStatusOf(failure: Failure): number {
 }
 
 /** Three lines: what failed (and of which of several runs), what to do, and the word that programs read. */
-export function renderFailure(failure: Failure, colors: Colors, pipeline?: string): string {
+export function renderFailure(failure: Failure, colors: Colors, pipeline?: string, atLeast = 1): string {
   const of = pipeline === undefined ? '' : `${colors.bold(escapeForTerminal(pipeline))}: `
   const lines = [`${colors.red(colors.bold('error:'))} ${of}${escapeLines(failure.message)}`]
   if (failure.hint !== null) lines.push(`${colors.cyan('hint:')}  ${escapeLines(failure.hint)}`)
-  lines.push(colors.dim(`code:  ${failure.code} (exit status ${exitStatusOf(failure)})`))
+  lines.push(colors.dim(`code:  ${failure.code} (exit status ${Math.max(atLeast, exitStatusOf(failure))})`))
   return lines.join('\n')
 }
 

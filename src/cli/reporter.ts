@@ -27,7 +27,7 @@ export interface Reporter {
   /** A sentence beside the result. */
   notice(message: string): void
   /** Tells of an error in words on stderr, and gives what to put into the document of `--json`. */
-  failure(error: unknown, pipeline?: string): Failure
+  failure(error: unknown, pipeline?: string, atLeast?: number): Failure
   readonly onProgress: ProgressListener
   /** Takes the progress line away. */
   endProgress(): void
@@ -58,11 +58,11 @@ export function reporterFor(context: CliContext, options: OutputOptions): Report
       const text = `${errorColors.yellow('note:')} ${escapeLines(redact(message))}\n`
       line.interrupt(() => stderr.write(text))
     },
-    failure: (error, pipeline) => {
+    failure: (error, pipeline, atLeast) => {
       const failure = failureOf(error)
       const debug = options.debug === true || env.STET_DEBUG === '1'
       line.interrupt(() => {
-        stderr.write(`${renderFailure(failure, errorColors, pipeline)}\n`)
+        stderr.write(`${renderFailure(failure, errorColors, pipeline, atLeast)}\n`)
         if (debug) stderr.write(`${renderStack(error)}\n`)
       })
       return failure
@@ -73,9 +73,9 @@ export function reporterFor(context: CliContext, options: OutputOptions): Report
 }
 
 /** Ends a command that has nothing to show but the error: the words, or the document of `--json`. */
-export function endWithFailure(reporter: Reporter, error: unknown): number {
+export function endWithFailure(reporter: Reporter, error: unknown, atLeast = 1): number {
   reporter.endProgress()
-  const failure = reporter.failure(error)
+  const failure = reporter.failure(error, undefined, atLeast)
   reporter.document({ format: 'stet-error-1', error: failure } satisfies ErrorDocument)
-  return exitStatusOf(failure)
+  return Math.max(atLeast, exitStatusOf(failure))
 }

@@ -1,8 +1,8 @@
+import fc from 'fast-check'
 import { parse } from 'libpg-query'
 import { expect, test } from 'vitest'
 import { lexSql } from '../../src/check/sql/lexer.ts'
-import { splitStatements } from '../../src/check/sql/shape.ts'
-import fc from 'fast-check'
+import { splitStatements } from '../../src/check/sql/split.ts'
 
 /** Kind and table of each statement, as PostgreSQL's own parser has them. */
 async function byPostgres(sql: string): Promise<string[]> {

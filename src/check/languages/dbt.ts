@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { parse } from 'yaml'
 import type { LexedSql, TemplateTag, Token } from '../sql/lexer.ts'
+import { type ModelProperties, readManifest } from './dbt-manifest.ts'
 
 interface DbtConfig {
   readonly materialized: string | undefined
@@ -36,12 +37,8 @@ export interface DbtProject {
   readonly name: string
   readonly models: unknown
   readonly properties: ReadonlyMap<string, ModelProperties>
-}
-
-interface ModelProperties {
-  readonly config: Record<string, unknown>
-  readonly columns: ReadonlyMap<string, { notNull: boolean; unique: boolean }>
-  readonly uniqueCombination: readonly (readonly string[])[]
+  /** Models of `target/manifest.json`, by their path: the configuration as dbt itself put it together. */
+  readonly resolved: ReadonlyMap<string, ModelProperties>
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -69,12 +66,14 @@ export function readDbtProjects(root: string, paths: readonly string[]): DbtProj
       name: isRecord(content) && typeof content.name === 'string' ? content.name : '',
       models: isRecord(content) ? content.models : undefined,
       properties: readProperties(root, folder, paths),
+      resolved: readManifest(root, folder),
     })
   }
   // Models without a project file are read all the same: properties beside them count.
   if (projects.length === 0) {
     const properties = readProperties(root, '', paths)
-    if (properties.size > 0) projects.push({ folder: '', name: '', models: undefined, properties })
+    if (properties.size > 0)
+      projects.push({ folder: '', name: '', models: undefined, properties, resolved: new Map() })
   }
   return projects.sort((left, right) => right.folder.length - left.folder.length)
 }
@@ -145,13 +144,19 @@ export function looksLikeDbt(text: string): boolean {
 export function readModel(path: string, lexed: LexedSql, projects: readonly DbtProject[]): DbtModel {
   const name = (path.split('/').at(-1) ?? '').replace(/\.sql$/, '')
   const project = projects.find((one) => one.folder === '' || path.startsWith(`${one.folder}/`))
-  const properties = project?.properties.get(name)
+  const resolved = project?.resolved.get(project.folder === '' ? path : path.slice(project.folder.length + 1))
+  const properties = merged(project?.properties.get(name), resolved)
   const inFile = readConfigCalls(lexed)
   const values = new Map<string, unknown>()
   for (const [key, value] of folderDefaults(path, project)) values.set(key, value)
   for (const [key, value] of Object.entries(properties?.config ?? {}))
     values.set(key.replace(/^\+/, ''), value)
   for (const [key, value] of inFile.values) values.set(key, value)
+  // The manifest may be older than the file, so it only says what the file leaves open.
+  for (const [key, value] of Object.entries(resolved?.config ?? {})) {
+    const known = values.get(key)
+    if (value !== null && (known === undefined || known === UNKNOWN)) values.set(key, value)
+  }
   return {
     name,
     config: {
@@ -160,7 +165,7 @@ export function readModel(path: string, lexed: LexedSql, projects: readonly DbtP
       strategy: text(values.get('incremental_strategy')),
       partitionBy: values.has('partition_by') || values.has('partitioned_by'),
       values,
-      opaque: inFile.opaque,
+      opaque: inFile.opaque && resolved === undefined,
       start: inFile.start,
       end: inFile.end,
     },
@@ -169,6 +174,27 @@ export function readModel(path: string, lexed: LexedSql, projects: readonly DbtP
     hasProperties: properties !== undefined && properties.columns.size > 0,
     uniqueCombination: properties?.uniqueCombination ?? [],
     snapshot: lexed.tags.some((tag) => /^\{%-?\s*snapshot\b/.test(tag.text)),
+  }
+}
+
+/** Tests of either place hold. */
+function merged(
+  written: ModelProperties | undefined,
+  resolved: ModelProperties | undefined,
+): ModelProperties | undefined {
+  if (written === undefined || resolved === undefined) return written ?? resolved
+  const columns = new Map(written.columns)
+  for (const [name, { notNull, unique }] of resolved.columns) {
+    const before = columns.get(name)
+    columns.set(name, {
+      notNull: notNull || (before?.notNull ?? false),
+      unique: unique || (before?.unique ?? false),
+    })
+  }
+  return {
+    config: written.config,
+    columns,
+    uniqueCombination: [...written.uniqueCombination, ...resolved.uniqueCombination],
   }
 }
 
@@ -331,7 +357,7 @@ function incrementalBlocks(tags: readonly TemplateTag[]): { start: number; end: 
       if (top?.incremental) blocks.push({ start: top.start, end: tag.start })
     }
   }
-  return blocks
+  return blocks.sort((left, right) => left.start - right.start)
 }
 
 /** `{% if not is_incremental() %} ... {% else %}`: the second half is the incremental one. */
@@ -350,5 +376,17 @@ function asksBefore(tags: readonly TemplateTag[], tag: TemplateTag): boolean {
 
 /** Tokens of a model that run only on an incremental run. */
 export function inIncremental(model: DbtModel, token: Token): boolean {
-  return model.incremental.some((block) => token.start >= block.start && token.end <= block.end)
+  // The blocks stand one behind the other; a nested one lies within its outer one.
+  let low = 0
+  let high = model.incremental.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((model.incremental[middle]?.start ?? 0) <= token.start) low = middle + 1
+    else high = middle
+  }
+  for (let at = low - 1; at >= 0 && at >= low - 4; at -= 1) {
+    const block = model.incremental[at]
+    if (block !== undefined && token.start >= block.start && token.end <= block.end) return true
+  }
+  return false
 }

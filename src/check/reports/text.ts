@@ -80,15 +80,31 @@ function summary(result: CheckResult, all: boolean): string {
   const open = result.findings.filter((finding) => finding.suppressed === undefined)
   const count = (test: (finding: Finding) => boolean): number => open.filter(test).length
   const parts = [
-    `${count((one) => one.severity === 'error')} errors`,
-    `${count((one) => one.severity === 'warning' && one.class === 'unsafe')} warnings`,
-    `${count((one) => one.severity === 'warning' && one.class === 'window')} windows`,
-    `${count((one) => one.severity === 'info')} hints${all ? '' : ' (shown with --all)'}`,
+    plural(
+      count((one) => one.severity === 'error'),
+      'error',
+    ),
+    plural(
+      count((one) => one.severity === 'warning' && one.class !== 'window'),
+      'warning',
+    ),
+    plural(
+      count((one) => one.severity === 'warning' && one.class === 'window'),
+      'window',
+    ),
+    `${plural(
+      count((one) => one.severity === 'info'),
+      'hint',
+    )}${all ? '' : ' (shown with --all)'}`,
   ]
   const silenced = result.findings.length - open.length
   const tail = [
     silenced > 0 ? `${silenced} suppressed` : '',
     result.fixed > 0 ? `${result.fixed} fixed` : '',
   ].filter((part) => part !== '')
-  return `${result.files} files: ${[...parts, ...tail].join(', ')}; ${result.failing} of them fail this run. About a rule: stet explain <rule>`
+  return `${plural(result.files, 'file')}: ${[...parts, ...tail].join(', ')}; ${result.failing} of them ${result.failing === 1 ? 'fails' : 'fail'} this run. About a rule: stet explain <rule>`
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`
 }

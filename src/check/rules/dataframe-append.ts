@@ -3,8 +3,8 @@ import type { FileFacts, ProjectFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostFacts } from '../languages/host.ts'
 import type { Rule } from '../rule.ts'
+import { duplicateIsCaught, textBefore } from '../sequence.ts'
 import { type AppendCall, appendCalls } from './append-calls.ts'
-import { duplicateIsCaught } from '../sequence.ts'
 
 export const dataframeAppend: Rule = {
   id: 'dataframe-append',
@@ -152,7 +152,7 @@ function madeSafe(file: FileFacts, host: HostFacts, append: AppendCall): boolean
         use.statement.orReplace),
   )
   if (cleared || duplicateIsCaught(host, append.call.node)) return true
-  const before = host.text.slice(fn?.node.start ?? 0, append.start)
+  const before = textBefore(host, fn, append.start)
   if (/if_exists\s*=\s*['"]replace['"]|\.mode\(\s*['"]overwrite['"]/.test(before)) return true
   if (/\b(?:delete_|truncate|drop_table|clear_|remove_existing|delete\()\w*/i.test(before)) return true
   if (/__table__\.drop\(|drop_all\(/.test(before)) return true

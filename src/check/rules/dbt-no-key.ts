@@ -2,7 +2,9 @@ import type { FileFacts, ProjectFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import { type DbtModel, inIncremental } from '../languages/dbt.ts'
 import type { Rule } from '../rule.ts'
+import { isLogTable } from '../sequence.ts'
 import type { Token } from '../sql/lexer.ts'
+import { nameFromText } from '../sql/name.ts'
 import { findWords, hasWords, isWord } from '../sql/tokens.ts'
 import { hasClock } from './clock.ts'
 import { watermarkFilters } from './watermark.ts'
@@ -22,9 +24,25 @@ export function addsOnly(file: FileFacts): DbtModel | undefined {
   // BigQuery and Spark replace partitions where the strategy is set for a whole project by a variable.
   if (config.values.has('incremental_strategy') && config.strategy === undefined) return undefined
   if (/\bdelete\s+from\s+\{\{\s*this/i.test(file.text)) return undefined
+  // ClickHouse keeps one row of each sorting key itself.
+  if (/replacing\w*mergetree/i.test(String(config.values.get('engine') ?? ''))) return undefined
   if (config.values.get('full_refresh') === true || config.values.get('enabled') === false) return undefined
   const tokens = file.sql.flatMap((use) => [...use.statement.tokens])
   return guarded(tokens, model) ? undefined : model
+}
+
+/**
+ * Every filter of the incremental run is strictly beyond what the model holds. A plain rerun then adds nothing; what
+ * still doubles is a row that comes again with a later stamp, and a filter that is widened one day.
+ */
+function onlyBeyond(file: FileFacts): boolean {
+  const filters = watermarkFilters(file.sql.flatMap((use) => use.statement.tokens)).filter((filter) =>
+    filter.source.some((token) => token.kind === 'hole' && /^this\b/.test(token.value)),
+  )
+  return (
+    filters.length > 0 &&
+    filters.every((filter) => filter.operator.value === '>' && !filter.lookback && !filter.orBranch)
+  )
 }
 
 /** An anti-join on `{{ this }}`, or the clock compared with the last snapshot. */
@@ -134,6 +152,12 @@ export const dbtNoKey: Rule = {
       code: "{{ config(materialized='incremental') }}\nselect * from {{ source('shop', 'orders') }}\n{% if is_incremental() %}\nwhere updated_at >= (select max(updated_at) from {{ this }})\n{% endif %}\n",
     },
     {
+      why: 'only a strict filter stands between a rerun and doubles',
+      path: 'models/o.sql',
+      lines: [1],
+      code: "{{ config(materialized='incremental') }}\nselect * from {{ source('shop', 'orders') }}\n{% if is_incremental() %}\nwhere updated_at > (select max(updated_at) from {{ this }})\n{% endif %}\n",
+    },
+    {
       why: 'incremental by the folder of dbt_project.yml',
       path: 'models/ev/o.sql',
       lines: [1],
@@ -150,6 +174,18 @@ export const dbtNoKey: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'ClickHouse keeps one row of each sorting key',
+      path: 'models/o.sql',
+      lines: [],
+      code: "{{ config(materialized='incremental', incremental_strategy='append', engine='ReplacingMergeTree()', order_by='id') }}\nselect * from {{ ref('s') }} {% if is_incremental() %} where a >= (select max(a) from {{ this }}) {% endif %}\n",
+    },
+    {
+      why: 'a log of what was decided is only ever added to',
+      path: 'models/resolution_log.sql',
+      lines: [],
+      code: "{{ config(materialized='incremental') }}\nselect * from {{ ref('s') }} {% if is_incremental() %} where a >= (select max(a) from {{ this }}) {% endif %}\n",
+    },
     {
       why: 'a key',
       path: 'models/o.sql',
@@ -204,13 +240,17 @@ export const dbtNoKey: Rule = {
   *check(file, project): Iterable<Report> {
     const model = addsOnly(file)
     if (model === undefined || !isFiltered(file, model, project) || isOnlyMacro(file)) return
+    const strict = onlyBeyond(file)
+    const log = isLogTable(nameFromText(model.name), project)
     yield {
       start: model.config.start,
       end: model.config.end,
-      message: `Each run of "${model.name}" appends what it reads: without a unique_key a row that is read twice is in the table twice`,
-      class: 'unsafe',
-      severity: 'error',
-      confidence: model.incremental.length > 0 ? 'high' : 'medium',
+      message: strict
+        ? `"${model.name}" appends, and only its strict filter keeps a rerun from doubling rows: one that the source sends again later, or a look-back, is in the table twice`
+        : `Each run of "${model.name}" appends what it reads: without a unique_key a row that is read twice is in the table twice`,
+      class: log ? 'info' : 'unsafe',
+      severity: log ? 'info' : strict ? 'warning' : 'error',
+      confidence: log ? 'low' : strict ? 'medium' : model.incremental.length > 0 ? 'high' : 'medium',
     }
   },
 }

@@ -2,7 +2,7 @@ import type { SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf } from '../sequence.ts'
-import { sameTable } from '../sql/shape.ts'
+import { sameTable } from '../sql/name.ts'
 import { areWords, type hasWords, isWord } from '../sql/tokens.ts'
 
 export const ddlNoGuard: Rule = {
@@ -38,6 +38,12 @@ export const ddlNoGuard: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'dropped before, in a list',
+      path: 'etl/make.sql',
+      lines: [],
+      code: 'drop table if exists a, b;\ncreate table b (id int);\n',
+    },
     {
       why: 'guarded',
       path: 'ops/add.sh',
@@ -93,7 +99,9 @@ export const ddlNoGuard: Rule = {
         (one) =>
           one.order < use.order &&
           one.statement.kind === 'drop' &&
-          sameTable(one.statement.target, statement.target),
+          [one.statement.target, ...one.statement.moreTargets].some((name) =>
+            sameTable(name, statement.target),
+          ),
       )
       const droppedLater = file.sql.some(
         (one) =>

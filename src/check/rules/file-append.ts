@@ -57,6 +57,12 @@ export const fileAppend: Rule = {
   ],
   fine: [
     {
+      why: 'a file that is only locked',
+      path: 'jobs/s.py',
+      lines: [],
+      code: 'import fcntl\nimport pandas as pd\ndef only_one(path):\n    held = path.open("a+")\n    fcntl.flock(held.fileno(), fcntl.LOCK_EX)\n',
+    },
+    {
       why: 'a log file',
       path: 'jobs/s.py',
       lines: [],
@@ -143,6 +149,9 @@ function appendedPath(call: HostCall, host: HostFacts): SyntaxNode | undefined {
     if (/^(?:open|io\.open|codecs\.open|gzip\.open|smart_open\.open|fsspec\.open)$/.test(call.callee)) {
       return /^a[bt+]*$/.test(text(call.named.get('mode') ?? call.args[1])) ? first : undefined
     }
+    // Opened to be locked, not to be written to.
+    if (/\b(?:flock|lockf|portalocker)\b/.test(call.fn === undefined ? '' : host.source(call.fn.node)))
+      return undefined
     if (
       call.name === 'open' &&
       call.receiver !== '' &&

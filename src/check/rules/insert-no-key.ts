@@ -6,15 +6,16 @@ import {
   checkedBefore,
   claimed,
   clearedBy,
-  clearedElsewhere,
   duplicateIsCaught,
   isLogTable,
   isStagingTable,
   isTemporary,
   leavesOutExisting,
+  madeAnewElsewhere,
   nameOf,
 } from '../sequence.ts'
 import { hasWords } from '../sql/tokens.ts'
+import { deletedBehind } from './copy-then-delete.ts'
 
 /**
  * A plain insert that a second run repeats, with how sure that is; undefined if something makes it safe. Shared with
@@ -55,6 +56,8 @@ export function repeatedInsert(
   if (hasWords(statement.tokens, 'returning') && hasWords(statement.tokens, 'delete', 'from'))
     return undefined
   if (clearedBy(file, use) !== undefined || claimed(file, use)) return undefined
+  // Rows that are moved away are not there for a second run; `copy-then-delete` tells of the gap in between.
+  if (deletedBehind(file, use) !== undefined) return undefined
   if (checkedBefore(file, use) || duplicateIsCaught(file.host, use.call?.node)) return undefined
   // A text that is never seen to be run may be anything from an example to the base of another text.
   if (use.origin === 'text' && use.call === undefined && use.text?.variable === undefined)
@@ -68,9 +71,7 @@ export function repeatedInsert(
     )
   // Where another file or function makes room for it, the order of the two is not seen; of eight such places that were
   // read, eight ran behind it.
-  const emptiedBy = project.emptied.get(statement.target.parts.slice(-2).join('.'))
-  const byOtherFile = use.origin === 'file' && [...(emptiedBy ?? [])].some((path) => path !== file.path)
-  if (byOtherFile || clearedElsewhere(file, use)) return { severity: 'info', confidence: 'low', generatedKey }
+  if (madeAnewElsewhere(file, use, project)) return { severity: 'info', confidence: 'low', generatedKey }
   if (isLogTable(statement.target, project) || use.context === 'seed')
     return { severity: 'info', confidence: 'low', generatedKey }
   if (!isRerun(use.context))
@@ -178,6 +179,12 @@ export const insertNoKey: Rule = {
       path: 'etl/load.sql',
       lines: [],
       code: 'insert into t (id, v)\nselect s.id, s.v from s left join t on t.id = s.id where t.id is null;\n',
+    },
+    {
+      why: 'a left join that keeps what is missing, in ClickHouse',
+      path: 'etl/load.sql',
+      lines: [],
+      code: 'insert into t (id)\nselect s.id from s left join t on t.id = s.id where length(t.id) = 0;\n',
     },
     {
       why: 'a temporary table',

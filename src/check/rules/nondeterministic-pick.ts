@@ -3,7 +3,7 @@ import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { isTemporary, sourceTables } from '../sequence.ts'
 import { columnOf, findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
-import { rowNumbers } from './row-number-key.ts'
+import { isStored, type RowNumber, rowNumbers } from './row-number-key.ts'
 
 export const nondeterministicPick: Rule = {
   id: 'nondeterministic-pick',
@@ -47,6 +47,12 @@ export const nondeterministicPick: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'an inner number that only helps to group',
+      path: 'etl/areas.sql',
+      lines: [],
+      code: 'with numbered as (select row_number() over () as id, shape from split),\n grouped as (select id, shape, count(*) as n from numbered group by id, shape)\ninsert into area (shape, n) select shape, n from grouped;\n',
+    },
     {
       why: 'the order is unique',
       path: 'etl/build.sql',
@@ -108,6 +114,16 @@ export const nondeterministicPick: Rule = {
   },
 }
 
+function isHelper(query: Tokens, number: RowNumber, alias: string): boolean {
+  const chooses = query.some(
+    (token, index) =>
+      index > number.next &&
+      token.value.toLowerCase() === alias &&
+      ['=', '<', '<=', 'in', 'between'].includes(tokenAt(query, index + 1).value),
+  )
+  return !chooses && !isStored(query, number, alias)
+}
+
 /** `row_number() ... = 1` by an order that has ties. */
 function* picks(query: Tokens, use: SqlUse, file: FileFacts, project: ProjectFacts): Iterable<Report> {
   for (const number of rowNumbers(query)) {
@@ -116,6 +132,8 @@ function* picks(query: Tokens, use: SqlUse, file: FileFacts, project: ProjectFac
     const filtered =
       isWord(query, number.next, 'as') || number.alias !== undefined || isSymbol(query, number.next, '=')
     if (!unordered && !filtered) continue
+    // An inner number that only helps to join or to group is not stored.
+    if (unordered && number.alias !== undefined && isHelper(query, number, number.alias)) continue
     const known = knownTies(query, number.order[0] ?? [], number.partition, file, project)
     if (known === 'unique') continue
     const token = tokenAt(query, number.index)

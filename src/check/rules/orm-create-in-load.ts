@@ -3,7 +3,9 @@ import type { Report } from '../finding.ts'
 import type { HostCall, HostFacts } from '../languages/host.ts'
 import { ancestor } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
-import { clearedBy, duplicateIsCaught } from '../sequence.ts'
+import { clearedBy, duplicateIsCaught, textBefore } from '../sequence.ts'
+import { nameFromText } from '../sql/name.ts'
+import type { Name } from '../sql/statement.ts'
 
 export const ormCreateInLoad: Rule = {
   id: 'orm-create-in-load',
@@ -26,7 +28,8 @@ export const ormCreateInLoad: Rule = {
     { for: 'Prisma', code: 'await prisma.order.createMany({ data: rows, skipDuplicates: true })' },
   ],
   prove: '`stet prove` delivers the batch twice (DOUBLED).',
-  limits: 'Keys of the model are not read from the ORM; calls in request handlers are left out.',
+  limits:
+    'Keys are known from Prisma, Django, SQLAlchemy, Knex and SQL in the repository; calls in request handlers are left out.',
   bad: [
     {
       why: 'a generated insert without on conflict',
@@ -79,13 +82,23 @@ export const ormCreateInLoad: Rule = {
       code: 'const { pgp } = require("../db");\nfunction f(rows, cs) {\n  let query = pgp.helpers.insert(rows, cs);\n  query += " ON CONFLICT DO NOTHING";\n  return query;\n}\n',
     },
     {
+      why: 'the model has a natural key: a second run fails instead',
+      path: 'jobs/w.ts',
+      lines: [],
+      beside: {
+        'prisma/schema.prisma':
+          'model Order {\n  id Int @id @default(autoincrement())\n  orderNo String @unique\n}\n',
+      },
+      code: 'import { Worker } from "bullmq";\nnew Worker("q", async (job) => {\n  await prisma.order.createMany({ data: job.data.rows });\n});\n',
+    },
+    {
       why: 'the slice is deleted before',
       path: 'tasks/load.py',
       lines: [],
       code: 'from celery import shared_task\n@shared_task\ndef load(rows, day):\n    Order.objects.filter(day=day).delete()\n    Order.objects.bulk_create(rows)\n',
     },
   ],
-  *check(file): Iterable<Report> {
+  *check(file, project): Iterable<Report> {
     const { host } = file
     if (
       host === undefined ||
@@ -98,8 +111,15 @@ export const ormCreateInLoad: Rule = {
       const found = createsRows(call, host)
       if (found === undefined || duplicateIsCaught(host, call.node)) continue
       const context = file.contextOf(call.fn)
+      // A natural key in the model: the second run fails instead of doubling.
+      const table = project.catalogue.find(modelOf(call, host), file.path)
+      if (table?.keys.some((key) => !key.generated && !key.partial)) continue
       if (context === 'request' && found !== 'helper') continue
-      const inFunction = host.text.slice(call.fn?.node.start ?? 0, call.fn?.node.end ?? host.text.length)
+      const inFunction = textBefore(
+        host,
+        call.fn,
+        Math.min(call.fn?.node.end ?? host.text.length, call.end + 20_000),
+      )
       if (
         /on\s+conflict|on\s+duplicate/i.test(found === 'helper' ? inFunction : host.source(call.node)) ||
         emptiedBefore(call, host, file)
@@ -114,10 +134,24 @@ export const ormCreateInLoad: Rule = {
           'The rows of the batch are created without a look at what is there: delivered twice, they are created twice',
         class: loud ? 'unsafe' : 'info',
         severity: loud ? 'warning' : 'info',
-        confidence: 'low',
+        confidence: loud && table !== undefined && !table.fromQuery ? 'medium' : 'low',
       }
     }
   },
+}
+
+/** `prisma.order`, `Order.objects`, `Order.bulkCreate`: the name of the model. */
+function modelOf(call: HostCall, host: HostFacts): Name | undefined {
+  const parts = call.callee.split('.')
+  const model =
+    call.name === 'bulk_create'
+      ? parts.at(-3)
+      : /^(?:createMany|bulkCreate)$/.test(call.name)
+        ? parts.at(-2)
+        : undefined
+  if (model !== undefined && /^\w+$/.test(model)) return nameFromText(model)
+  const table = /\btable\s*:\s*['"`]([\w.]+)['"`]/.exec(host.source(call.node))?.[1]
+  return table === undefined ? undefined : nameFromText(table)
 }
 
 function createsRows(call: HostCall, host: HostFacts): 'helper' | 'orm' | undefined {
@@ -133,7 +167,7 @@ function createsRows(call: HostCall, host: HostFacts): 'helper' | 'orm' | undefi
 }
 
 function emptiedBefore(call: HostCall, host: HostFacts, file: FileFacts): boolean {
-  const before = host.text.slice(call.fn?.node.start ?? 0, call.start)
+  const before = textBefore(host, call.fn, call.start)
   // `Order.objects` and `prisma.order` name the model; a session does not, so any delete counts there.
   const model = /^(?:session|self\.session|db\.session|helpers|pgp\.helpers)$/.test(call.receiver)
     ? ''

@@ -1,6 +1,7 @@
 import { isRerun } from '../context.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
+import { textBefore } from '../sequence.ts'
 
 const KNOWN =
   /api\.stripe\.com|checkout-test\.adyen|adyen\.com|api\.sendgrid\.com|api\.twilio\.com|api\.airtable\.com|api\.mailgun\.net|api\.paypal\.com|api\.squareup\.com|api\.braintree/i
@@ -72,7 +73,7 @@ export const postNoKey: Rule = {
       const source = host.source(call.node)
       if (!stripe && !(posts && KNOWN.test(source))) continue
       if (/idempoten/i.test(source) || /oauth|token|search|query/i.test(source.slice(0, 160))) continue
-      const around = host.text.slice(call.fn?.node.start ?? 0, call.start)
+      const around = textBefore(host, call.fn, call.start)
       if (/idempoten/i.test(around)) continue
       yield {
         start: call.start,

@@ -6,8 +6,8 @@ import { child, type SyntaxNode } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
 import { checkedBefore, claimed, clearedBy, isLogTable, isTemporary, leavesOutExisting } from '../sequence.ts'
 import { isSymbol, isWord, splitByComma, type Tokens, tokenAt } from '../sql/tokens.ts'
-import { findRandom, HOST_RANDOM } from './clock.ts'
 import { appendCalls } from './append-calls.ts'
+import { findRandom, HOST_RANDOM } from './clock.ts'
 
 const KEY_NAME = /^(?:id|uuid|guid|pk|key|row_?id|record_?id)$|_(?:id|key|uuid|guid|pk|sk)$/i
 const TRACE_NAME =

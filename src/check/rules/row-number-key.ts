@@ -1,6 +1,7 @@
 import { isRerun } from '../context.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
+import { clearedBy, isTemporary, leavesOutExisting } from '../sequence.ts'
 import {
   afterBracket,
   findWords,
@@ -11,7 +12,6 @@ import {
   type Tokens,
   tokenAt,
 } from '../sql/tokens.ts'
-import { clearedBy, isTemporary, leavesOutExisting } from '../sequence.ts'
 
 const KEY_ALIAS = /^(?:id|pk|sk|key)$|_(?:id|key|sk|pk|skey|surrogate)$|surrogate/i
 
@@ -103,6 +103,12 @@ export const rowNumberKey: Rule = {
       code: 'create table lines as select order_no, row_number() over (partition by order_no order by line_no) as line_position from raw;\n',
     },
     {
+      why: 'an inner number that is not taken up',
+      path: 'etl/areas.sql',
+      lines: [],
+      code: 'with numbered as (select row_number() over () as id, shape from split),\n grouped as (select id, shape, count(*) as n from numbered group by id, shape)\ninsert into area (shape, n) select shape, n from grouped;\n',
+    },
+    {
       why: 'nothing is stored',
       path: 'etl/show.sql',
       lines: [],
@@ -129,7 +135,7 @@ export const rowNumberKey: Rule = {
       const query = statement.query.length > 0 ? statement.query : statement.tokens
       for (const number of rowNumbers(query)) {
         const column = keyColumn(query, number, statement.columns)
-        if (column === undefined || !KEY_ALIAS.test(column)) continue
+        if (column === undefined || !KEY_ALIAS.test(column) || !isStored(query, number, column)) continue
         const token = tokenAt(query, number.index)
         const start = use.mapped.at(token.start)
         // Numbered within a parent, a late row moves only its siblings.
@@ -171,6 +177,20 @@ export const rowNumberKey: Rule = {
       }
     }
   },
+}
+
+/** A number of an inner select that the outermost select does not take up only helps to join or to group. */
+export function isStored(query: Tokens, number: RowNumber, column: string): boolean {
+  const depth = tokenAt(query, 0).depth
+  const last = query.reduce(
+    (found, token, index) => (token.depth === depth && isWord(query, index, 'select') ? index : found),
+    -1,
+  )
+  if (last < 0 || number.index > last) return true
+  const end = findWords(query, ['from'], last, depth)
+  return query
+    .slice(last + 1, end < 0 ? query.length : end)
+    .some((token) => token.value === '*' || token.kind === 'hole' || token.value.toLowerCase() === column)
 }
 
 function isStoredModel(

@@ -2,31 +2,14 @@ import { isRerun } from '../context.ts'
 import type { FileFacts, SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
-import { claimed, clearedBy, earlierIn, nameOf } from '../sequence.ts'
-import { sameTable } from '../sql/shape.ts'
+import { claimed, clearedBy, earlierOnTable, madeAnewElsewhere, nameOf } from '../sequence.ts'
+import { sameTable } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
-import { isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
+import { conjuncts, findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** Columns that are meant to move with every attempt. */
 const COUNTS_ATTEMPTS =
-  /attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|views?|hits?|clicks?|visits?|lock|nonce|generation|epoch|counter_id|run_count|current_value|last_id/
-const IDEMPOTENT = new Set([
-  'greatest',
-  'least',
-  'max',
-  'min',
-  'coalesce',
-  'ifnull',
-  'nvl',
-  'nullif',
-  'case',
-  'trim',
-  'lower',
-  'upper',
-  'round',
-  'array_union',
-  'array_distinct',
-])
+  /^__v$|attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|views?|hits?|clicks?|visits?|lock|nonce|generation|epoch|counter_id|run_count|current_value|last_id/
 const GROWS = new Set([
   'array_append',
   'array_cat',
@@ -42,40 +25,61 @@ const GROWS = new Set([
 ])
 
 /** Whether the value moves away from the column's own value each time: `n + 1`, `a || b`, `array_append(a, b)`. */
-export function growsFromItself({ column, value }: Assignment): boolean {
-  const index = value.findIndex(
-    (token, at) =>
-      (token.kind === 'word' || token.kind === 'quoted') &&
-      token.value.toLowerCase() === column &&
-      !isSymbol(value, at + 1, '(') &&
-      !isSymbol(value, at + 1, '.') &&
-      !comesFromSource(value, at),
-  )
-  if (index < 0) return false
-  const first = tokenAt(value, 0)
-  if (first.kind === 'word' && isSymbol(value, 1, '(')) {
-    if (GROWS.has(first.value)) return true
-    if (IDEMPOTENT.has(first.value) && !operatorNear(value)) return false
-  }
-  if (value.some((token) => token.kind === 'word' && ['greatest', 'least', 'case'].includes(token.value)))
-    return false
-  return operatorNear(value)
+export function growsFromItself(assignment: Assignment): boolean {
+  const known = growing.get(assignment) ?? isGrowing(assignment)
+  growing.set(assignment, known)
+  return known
 }
 
-function operatorNear(value: Tokens): boolean {
+const growing = new WeakMap<Assignment, boolean>()
+
+function isGrowing({ column, value }: Assignment): boolean {
+  const own = value.flatMap((token, at) =>
+    (token.kind === 'word' || token.kind === 'quoted') &&
+    token.value.toLowerCase() === column &&
+    !isSymbol(value, at + 1, '(') &&
+    !isSymbol(value, at + 1, '.') &&
+    !comesFromSource(value, at)
+      ? [at]
+      : [],
+  )
+  if (own.length === 0) return false
+  const first = tokenAt(value, 0)
+  if (first.kind === 'word' && isSymbol(value, 1, '(') && GROWS.has(first.value)) return true
+  if (value.some((token) => token.kind === 'word' && ['greatest', 'least', 'case'].includes(token.value)))
+    return false
+  return movesOn(value, own)
+}
+
+/** Whether an operator works on the column itself: in `coalesce(a + b, total)` it does not work on `total`. */
+function movesOn(value: Tokens, own: readonly number[]): boolean {
   return value.some((token, index) => {
     if (index === 0 || token.kind !== 'symbol' || !['+', '-', '*', '||', '+='].includes(token.value))
       return false
+    if (!own.some((at) => isOperand(value, at, index))) return false
     const next = tokenAt(value, index + 1)
     if (isWord(value, index - 1, 'interval') || (next.kind === 'symbol' && next.value !== '(')) return false
     // `data - 'key'` and `data || '{"a": 1}'` of jsonb do the same the second time.
     if (token.value === '-' && next.kind === 'string') return false
-    return !(
-      token.value === '||' &&
-      (next.value.trimStart().startsWith('{') ||
-        isWord(value, index + 1, 'jsonb_build_object', 'hstore', 'to_jsonb'))
-    )
+    return !(token.value === '||' && (next.value.trimStart().startsWith('{') || isDocument(value, index)))
   })
+}
+
+function isOperand(value: Tokens, at: number, operator: number): boolean {
+  const { depth } = tokenAt(value, operator)
+  return value
+    .slice(Math.min(at, operator) + 1, Math.max(at, operator))
+    .every((token) => token.depth >= depth && !(token.depth === depth && token.value === ','))
+}
+
+/** `||` of two jsonb or hstore documents sets the same keys the second time. */
+function isDocument(value: Tokens, operator: number): boolean {
+  return [...value.keys()].some(
+    (index) =>
+      (index > operator &&
+        /^(?:jsonb_\w+|hstore|to_jsonb|json_object|row_to_json)$/.test(tokenAt(value, index).value)) ||
+      (tokenAt(value, index).value === '::' && isWord(value, index + 1, 'jsonb', 'hstore')),
+  )
 }
 
 /** `excluded.n` and `s.n` of a merge are the new row, not the old one. */
@@ -91,6 +95,21 @@ function assignmentsOf(use: SqlUse): readonly Assignment[] {
   if (statement.kind === 'update') return statement.set
   if (statement.conflict?.action === 'update') return statement.conflict.set
   return statement.merge?.branches.flatMap((branch) => (branch.matched ? branch.set : [])) ?? []
+}
+
+/** `set name = 'old ' || name where name = 'office'`, `where tags not like '%x%'`: the new value fails the condition. */
+function leavesItsCondition(use: SqlUse, column: string): boolean {
+  return conjuncts(use.statement.where ?? []).some((part) => {
+    const at = part.findIndex((token) => token.value.toLowerCase() === column && token.kind !== 'string')
+    if (at < 0) return false
+    if (isSymbol(part, at + 1, '=') && tokenAt(part, at + 2).kind === 'string') return true
+    return (
+      findWords(part, ['not', 'like']) >= 0 ||
+      findWords(part, ['not', 'ilike']) >= 0 ||
+      (isWord(part, 0, 'not') &&
+        part.some((token) => ['any', '@>', '~', 'like', 'contains'].includes(token.value)))
+    )
+  })
 }
 
 /** `set n = n + 1, last_batch = 7 where last_batch < 7`: the condition closes behind itself. */
@@ -166,6 +185,33 @@ export const selfIncrement: Rule = {
   fine: [
     { why: 'a script variable', path: 'etl/loop.sql', lines: [], code: 'set i = i + 1;\n' },
     {
+      why: 'the old value is only what is left if there is no new one',
+      path: 'etl/totals.sql',
+      lines: [],
+      code: 'update clinic set total = coalesce(beds_a + beds_b, total);\n',
+    },
+    {
+      why: 'the new value fails the condition',
+      path: 'etl/names.sql',
+      lines: [],
+      code: "update site set name = concat(agency, ' ', name) where name = 'Office';\nupdate site set tags = array_append(tags, 'x') where array_to_string(tags, ';') not like '%x%';\n",
+    },
+    {
+      why: 'documents are merged key by key',
+      path: 'etl/form.sql',
+      lines: [],
+      code: 'insert into form (id, answers) values (%s, %s)\non conflict (id) do update set answers = form.answers || jsonb_strip_nulls(excluded.answers);\n',
+    },
+    {
+      why: 'another step makes the table anew',
+      path: 'etl/2_merge.sql',
+      lines: [],
+      beside: {
+        'etl/1_make.sql': 'drop table if exists area, site;\ncreate table site (id int, load int);\n',
+      },
+      code: 'update site set load = load + u.load from u where u.id = site.id;\n',
+    },
+    {
       why: 'greatest is the same the second time',
       path: 'etl/totals.sql',
       lines: [],
@@ -214,7 +260,7 @@ export const selfIncrement: Rule = {
       code: 'import psycopg2\ndef apply(conn):\n    cur = conn.cursor()\n    cur.execute("SELECT id, amount FROM movement WHERE applied = false")\n    for row in cur.fetchall():\n        cur.execute("UPDATE account SET balance = balance + %s", (row[1],))\n        cur.execute("UPDATE movement SET applied = true WHERE id = %s", (row[0],))\n    conn.commit()\n',
     },
   ],
-  *check(file): Iterable<Report> {
+  *check(file, project): Iterable<Report> {
     for (const use of file.sql) {
       if (use.context === 'request' || use.context === 'migration' || use.context === 'test') continue
       const grows = assignmentsOf(use).find((one) => growsFromItself(one))
@@ -222,18 +268,19 @@ export const selfIncrement: Rule = {
         grows === undefined ||
         closesBehindItself(use) ||
         claimed(file, use) ||
+        leavesItsCondition(use, grows.column) ||
         startsAnew(file, use, grows.column)
       )
         continue
-      yield judge(file, use, grows)
+      yield judge(file, use, grows, madeAnewElsewhere(file, use, project))
     }
     yield* hostIncrements(file)
   },
 }
 
-function judge(file: FileFacts, use: SqlUse, { column }: Assignment): Report {
+function judge(file: FileFacts, use: SqlUse, { column }: Assignment, madeAnew: boolean): Report {
   const attempt = COUNTS_ATTEMPTS.test(column)
-  const loud = isRerun(use.context) && !attempt && use.context !== 'seed'
+  const loud = isRerun(use.context) && !attempt && use.context !== 'seed' && !madeAnew
   return {
     start: use.start,
     end: use.end,
@@ -253,7 +300,7 @@ function judge(file: FileFacts, use: SqlUse, { column }: Assignment): Report {
 /** An earlier statement of the same run sets the column to a value of its own, or makes the table anew. */
 function startsAnew(file: FileFacts, use: SqlUse, column: string): boolean {
   if (clearedBy(file, use) !== undefined) return true
-  return earlierIn(file, use.fn, use.order, use.origin).some(
+  return earlierOnTable(file, use).some(
     ({ statement }) =>
       statement.kind === 'update' &&
       sameTable(statement.target, use.statement.target) &&

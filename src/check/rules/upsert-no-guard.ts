@@ -2,10 +2,12 @@ import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
-import { nameOf } from '../sequence.ts'
+import { nameOf, textBefore } from '../sequence.ts'
+import { nameFromText } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
 import { hasWords, isSymbol, plainText } from '../sql/tokens.ts'
 import { hasClock } from './clock.ts'
+import { STORE } from './watermark-store.ts'
 
 const TOUCH_COLUMN =
   /^(?:updated?_?(?:at|on|time|timestamp|date|ts|dt)?|modified_?(?:at|on|date|time)?|last_?(?:updated?|modified|changed)(?:_?(?:at|on|date|time|ts|dt|timestamp))?|dw_?updated?\w*|etl_?updated?\w*|changed_?at|(?:row_)?update_(?:dt|ts|time|date|timestamp)|dt_update|sys_?updated?\w*|meta_updated\w*|refreshed_at)$/i
@@ -68,6 +70,12 @@ export const upsertNoGuard: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'a row that says how far a job has come',
+      path: 'etl/state.sql',
+      lines: [],
+      code: 'insert into chunk_sync_state (id, last_seq, updated_at) values (1, %s, now()) on conflict (id) do update set last_seq = excluded.last_seq, updated_at = now();\n',
+    },
     {
       why: 'a condition on the values',
       path: 'etl/up.sql',
@@ -162,6 +170,8 @@ function inspect(use: SqlUse, file: FileFacts, project: ProjectFacts): Report | 
   if (touch === undefined && !trigger) return undefined
   // Nothing but the stamp is set: the table is about the run.
   if (touch !== undefined && set.length === 1) return undefined
+  // A row that says how far a job has come is meant to move.
+  if (STORE.test(statement.target?.parts.at(-1) ?? '')) return undefined
   const loud = isRerun(use.context)
   const fix = guardFix(use, file, touch?.column)
   return {
@@ -229,15 +239,14 @@ function* builtByHelper(file: FileFacts, project: ProjectFacts): Iterable<Report
       /\bwhere\b/i.test(text)
     )
       continue
-    const inFunction = host.text.slice(one.fn?.node.start ?? 0, one.end)
+    const inFunction = textBefore(host, one.fn, one.end)
     const tableArgument = /\btable\s*:\s*(?:['"`]([\w.]+)['"`]|(\w+))/.exec(inFunction)
     const given = tableArgument?.[2]
     const table =
       tableArgument?.[1] ?? host.assignments.find((assignment) => assignment.name === given)?.value
     const name = typeof table === 'string' ? table : table === undefined ? undefined : host.textOf(table)
     if (name === undefined) continue
-    const parts = name.toLowerCase().split('.')
-    const found = project.catalogue.find({ text: name, parts, start: 0, end: 0, unknown: false }, file.path)
+    const found = project.catalogue.find(nameFromText(name), file.path)
     const stamped =
       found?.touchTrigger === true || found?.columns.some((column) => TOUCH_COLUMN.test(column.name))
     if (stamped !== true) continue

@@ -81,6 +81,8 @@ export interface Statement {
   readonly start: number
   readonly end: number
   readonly target: Name | undefined
+  /** `truncate a, b` and `drop table a, b`: the tables behind the first. */
+  readonly moreTargets: readonly Name[]
   readonly columns: readonly string[] | undefined
   /** Where the rows come from. */
   readonly rows: 'values' | 'select' | 'unknown' | undefined

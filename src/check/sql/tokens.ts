@@ -83,6 +83,26 @@ export function splitByComma(tokens: Tokens): Tokens[] {
   return parts
 }
 
+/** The parts that `and` joins on the outermost level; the `and` of a `between` splits nothing. */
+export function conjuncts(tokens: Tokens): Tokens[] {
+  const depth = Math.min(...tokens.map((token) => token.depth))
+  const parts: Token[][] = [[]]
+  let between = false
+  for (const token of tokens) {
+    const isOuter = token.kind === 'word' && token.depth === depth
+    if (isOuter && token.value === 'between') between = true
+    if (isOuter && token.value === 'and') {
+      if (!between) {
+        parts.push([])
+        continue
+      }
+      between = false
+    }
+    parts.at(-1)?.push(token)
+  }
+  return parts
+}
+
 /** The tokens as one line of lower-case text, to compare two places. */
 export function plainText(tokens: Tokens): string {
   return tokens.map((token) => (token.kind === 'string' ? `'${token.value}'` : token.value)).join(' ')

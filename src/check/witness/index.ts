@@ -4,10 +4,10 @@
  */
 import type { FileFacts, SqlUse } from '../facts.ts'
 import type { Finding, WitnessResult } from '../finding.ts'
-import type { Token } from '../sql/lexer.ts'
-import { growsFromItself } from '../rules/self-increment.ts'
 import { readsClock } from '../rules/clock.ts'
+import { growsFromItself } from '../rules/self-increment.ts'
 import { sourceTables } from '../sequence.ts'
+import type { Token } from '../sql/lexer.ts'
 import { openDatabase, type WitnessDatabase } from './duckdb.ts'
 
 const MAKERS: Readonly<Record<string, (use: SqlUse, database: WitnessDatabase) => Promise<WitnessResult>>> = {

@@ -10,7 +10,8 @@ import { renderText } from '../../check/reports/text.ts'
 import { VERSION } from '../../version.ts'
 import { readCheckConfig } from '../check-config.ts'
 import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
-import type { OutputOptions } from '../reporter.ts'
+import { collect } from '../option-values.ts'
+import { endWithFailure, type OutputOptions } from '../reporter.ts'
 import { wantsColors } from '../text.ts'
 
 type Format = 'text' | 'json' | 'sarif' | 'github' | 'junit'
@@ -46,7 +47,7 @@ export const makeCheckCommand: MakeCommand = (act) => {
         .default('text'),
     )
     .option('--all', 'also hints and what is suppressed')
-    .option('--rule <rule...>', 'only these rules')
+    .option('--rule <rules>', 'only these rules, separated by commas; may be given again', collect)
     .option('--diff <revision>', 'only what the change since this git revision adds')
     .option('--witness', 'run some findings on invented rows in an embedded DuckDB')
     .optionsGroup('What fails the run:')
@@ -61,14 +62,26 @@ export const makeCheckCommand: MakeCommand = (act) => {
     .option('--prune-baseline', 'take findings that are gone out of the baseline')
     .option('--allow-bare-ignore', 'follow stet-ignore comments that give no reason')
     .optionsGroup('What is known:')
-    .option('--schema <file>', 'a schema dump, for keys and nullability')
+    .option(
+      '--schema <file or URL>',
+      'keys and nullability: a schema dump, or postgres://..., which is only read',
+    )
     .option('--config <file>', 'where the configuration lies (default: stet.config.ts, if it is there)')
     .optionsGroup('What is changed:')
     .option('--fix', 'make the edits that change no result')
   return addCommonOptions(command).action(act(run))
 }
 
-async function run({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
+/** 1 means findings here, so a defect of Stet ends with 2, as a wrong command line does. */
+async function run(invocation: Invocation<Options>): Promise<number> {
+  try {
+    return await checkAndReport(invocation)
+  } catch (error) {
+    return endWithFailure(invocation.reporter, error, 2)
+  }
+}
+
+async function checkAndReport({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
   const config = await readCheckConfig(context.cwd, options.config)
   const {
     rule,
@@ -86,7 +99,7 @@ async function run({ context, reporter, args, options }: Invocation<Options>): P
   const given: CheckOptions = { root: resolve(context.cwd), paths: args, config, failOn }
   const result = await check({
     ...given,
-    ...(rule === undefined ? {} : { rules: rule }),
+    ...(rule === undefined ? {} : { rules: rule.flatMap((one) => one.split(',').map((id) => id.trim())) }),
     ...(baseline === undefined ? {} : { baseline }),
     ...(diff === undefined ? {} : { diff }),
     ...(schema === undefined ? {} : { schema }),
