@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { generateOrders } from './generate-orders.mjs'
 import { duckdbLimit, duckdbTextbook } from './limits-duckdb.mjs'
 import { openPostgres } from './limits-postgres.mjs'
+import { hasPsql, roundOfPartitions } from './partitions.mjs'
 import { roundOfProof, roundOfProxy } from './prove.mjs'
 
 const { values } = parseArgs({
@@ -35,7 +36,8 @@ function note(group, name, value) {
   figures.push({ group, name, value })
 }
 
-for (const rows of values.targets === 'prove' ? [] : values.rows.split(',').map(Number)) {
+const isApart = values.targets === 'prove' || values.targets === 'partitions'
+for (const rows of isApart ? [] : values.rows.split(',').map(Number)) {
   const folder = `bench/data/${rows}`
   await generateOrders(rows, folder)
   for (let round = 0; round < Number(values.rounds); round++) {
@@ -43,7 +45,10 @@ for (const rows of values.targets === 'prove' ? [] : values.rows.split(',').map(
     if (values.targets.includes('duckdb')) await roundOfDuckdb(rows, folder)
   }
 }
-if (values.targets.includes('prove')) {
+if (values.targets === 'partitions') {
+  if (!hasPsql()) throw new Error('The bench of partitions needs psql for its textbook')
+  for (let round = 0; round < Number(values.rounds); round++) await roundOfPartitions(note)
+} else if (values.targets.includes('prove')) {
   for (let round = 0; round < Number(values.rounds); round++) await roundOfProxy(note)
   await roundOfProof(note)
 } else if (values.targets !== 'none') startUp()
