@@ -12,11 +12,6 @@ interface TargetCapabilities {
   readonly transactional: boolean
   /** Longest identifier in bytes; longer ones are refused, never cut. */
   readonly identifierBytesMax: number
-  /**
-   * Whether a table that a run creates gets a `content_hash` that nobody asked for. Not where it would cost more than the
-   * rest of the load, and where readers have the rows themselves at hand.
-   */
-  readonly contentHashByDefault: boolean
   /** Whether one run at a time has the target; further ones would only wait for it. Default false. */
   readonly oneRunAtATime?: boolean | undefined
 }

@@ -89,10 +89,7 @@ export type WriteStrategy<Column extends string = string> =
 export interface KeepColumns {
   /** When Stet last really changed the row, by the server's clock. */
   readonly updatedAt?: string | false | undefined
-  /**
-   * The published hash of the row's content, for consumers (`docs/content-hash.md`). On a table that a run creates it is
-   * made by default in PostgreSQL, and not in DuckDB.
-   */
+  /** The published hash of the row's content, for consumers (`docs/content-hash.md`). */
   readonly contentHash?: string | false | undefined
   /** When the row was found to be gone at the source; NULL for live rows. Needed by, and made for, `missing: 'mark'`. */
   readonly gone?: string | undefined

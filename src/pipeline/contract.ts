@@ -5,7 +5,7 @@ import { formatColumnType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, Contract, ContractColumn, KeptColumns, TypeOrigin } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { OpenSource } from '../model/source.ts'
-import type { Target, TargetTable } from '../model/target.ts'
+import type { TargetTable } from '../model/target.ts'
 import type { KeepColumns, WriteStrategy } from '../model/write.ts'
 import type { DefinedPipeline } from './types.ts'
 
@@ -142,7 +142,8 @@ async function infer(
 /** Gives each column its role and id, and settles which of the target's columns Stet keeps. */
 export function contractOf(
   names: readonly TypedName[],
-  { write, keep, target }: Pick<DefinedPipeline, 'write' | 'keep' | 'target'>,
+  write: WriteStrategy,
+  keep: KeepColumns | undefined,
   table: TargetTable | null,
   notice: (message: string) => void,
 ): Contract {
@@ -171,7 +172,7 @@ export function contractOf(
   if (unknown.length > 0) {
     throw new StetError('STET_COLUMNS', `ignore names ${unknown.join(', ')}, which the load does not have`)
   }
-  return { columns, keep: keptColumns(names, write, keep, target.capabilities, table, notice) }
+  return { columns, keep: keptColumns(names, write, keep, table, notice) }
 }
 
 /** Types that only the target itself can bring into one form. */
@@ -183,18 +184,16 @@ function keptColumns(
   names: readonly TypedName[],
   write: WriteStrategy,
   keep: KeepColumns | undefined,
-  { contentHashByDefault }: Target['capabilities'],
   table: TargetTable | null,
   notice: (message: string) => void,
 ): KeptColumns {
-  const byDefault = { ...DEFAULT_KEEP, ...(contentHashByDefault ? {} : { contentHash: undefined }) }
   const marks = 'missing' in write && write.missing === 'mark'
   const settle = (role: keyof KeptColumns): string | null => {
     const asked = keep?.[role]
     if (asked === false) return null
     const marked = table?.columns.find((column) => column.kept === role)?.name
     const isMade = table === null && (role !== 'gone' || marks)
-    const name = asked ?? (isMade ? byDefault[role] : marked)
+    const name = asked ?? (isMade ? DEFAULT_KEEP[role] : marked)
     if (name === undefined && role === 'gone' && marks) {
       throw new StetError('STET_CONFIG', `missing: 'mark' needs a column of ${table?.name} to mark rows in`, {
         hint: `Run: alter table ${table?.name} add column ${DEFAULT_KEEP.gone} timestamptz, and write keep: { gone: '${DEFAULT_KEEP.gone}' }`,

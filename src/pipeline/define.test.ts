@@ -11,7 +11,6 @@ const target: Target = {
     strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
     transactional: true,
     identifierBytesMax: 63,
-    contentHashByDefault: true,
   },
   open: () => Promise.reject(new Error('a definition opens nothing')),
   openRunLog: () => Promise.reject(new Error('a definition opens nothing')),

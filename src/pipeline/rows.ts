@@ -57,7 +57,8 @@ export interface RowsContext {
 export async function readyRows(context: RowsContext): Promise<ReadyRows> {
   const { pipeline, local, source, table, notice } = context
   const sourceTypes = await typesOfSource(pipeline, source, table, local, notice)
-  const contract = (types: readonly TypedName[]) => contractOf(types, pipeline, table, notice)
+  const contract = (types: readonly TypedName[]) =>
+    contractOf(types, pipeline.write, pipeline.keep, table, notice)
   if (pipeline.transform === undefined) {
     const settled = withCursor(contract(sourceTypes), context.cursor)
     await context.prepare(settled)

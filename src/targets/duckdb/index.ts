@@ -33,8 +33,6 @@ export function duckdb(options: DuckDBOptions): Target {
       transactional: true,
       // DuckDB knows no limit; a name that no person can read is a mistake all the same.
       identifierBytesMax: 1_000,
-      // Its 64 characters a row would more than double the time and quadruple the file of a first load.
-      contentHashByDefault: false,
       oneRunAtATime: true,
     },
     open: async (openOptions) => openSession(await realPathOf(file), file, openOptions),

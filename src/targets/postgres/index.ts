@@ -54,7 +54,6 @@ export function postgres(options: PostgresOptions = {}): Target {
       strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
       transactional: true,
       identifierBytesMax: IDENTIFIER_BYTES_MAX,
-      contentHashByDefault: true,
     },
     open: (options) => openSession(connect, options),
     openRunLog: ({ signal }) => opening(signal, 'read the record of runs', readRunLog),
