@@ -21,7 +21,7 @@ export const EXIT_STATUS_BY_CODE = {
   STET_KEY_CONSTRAINT: 3,
   /** Two rows of one load claim to be the newest of one key, or differ without an order column (G5). */
   STET_TIE: 3,
-  /** An empty source, or one with rejects, would delete rows of the target (G10). */
+  /** A source that is empty, has rejects, or lacks more than a tenth of the rows would take rows of the target away (G10). */
   STET_DELETE_GUARD: 3,
   /** Another attempt holds the lease of this table and slice (G7). */
   STET_LOCKED: 3,

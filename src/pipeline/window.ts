@@ -82,7 +82,7 @@ export function definitionOf(pipeline: DefinedPipeline, incremental: Incremental
   const parts = {
     cursor: incremental.cursor,
     key: pipeline.write.key ?? [],
-    source: `${pipeline.source.kind} ${pipeline.source.identity ?? withoutNumbers(pipeline.source.description)}`,
+    source: `${pipeline.source.kind} ${pipeline.source.identity ?? withoutPlace(pipeline.source.description)}`,
     zone: incremental.zone ?? 'UTC',
   }
   // Readable, so that the message can say which of them has changed; the source may be long, so by its hash.
@@ -90,9 +90,9 @@ export function definitionOf(pipeline: DefinedPipeline, incremental: Incremental
   return JSON.stringify({ ...parts, source })
 }
 
-/** `orders-2026-08-07.csv` and the file of the next day are one source. */
-function withoutNumbers(description: string): string {
-  return description.replace(/\d+/g, '#')
+/** `orders-2026-08-07.csv` and the file of the next day are one source, and so is the same file in another checkout. */
+function withoutPlace(description: string): string {
+  return description.replace(/[^\s,]*[\\/]/g, '').replace(/\d+/g, '#')
 }
 
 function refuseOtherDefinition(pipeline: DefinedPipeline, watermark: Watermark, definition: string): void {

@@ -93,7 +93,7 @@ fs.appendFileSync('out.csv', \`a,1,\${Date.now()}\\nb,2,\${Date.now()}\\n\`)`)
     expect(proof.volatile).toEqual(['out.csv.column 3'])
     expect(proof.verdict, report(proof)).toBe('convicted')
     expect(report(proof)).toContain('DOUBLED  2 rows in out.csv')
-    expect(report(proof)).toMatch(/a +1 +1 +2/)
+    expect(report(proof)).toMatch(/a +1 +\(varies\) +1 +2/)
   })
 
   test('a database file from elsewhere is copied into the folder of the command, and never written', async () => {

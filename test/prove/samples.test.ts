@@ -207,7 +207,7 @@ describe.skipIf(!hasPsql)('the sample pipelines (they need psql)', { timeout: PA
       'order_no  amount  day         clean  here',
       'O1        10.00   2024-03-02  1      2',
       'committed apart',
-      'stet prove --replay 2',
+      'stet prove --replay 4',
       'not tried',
       'CONVICTED',
     ]) {

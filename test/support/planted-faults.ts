@@ -180,4 +180,12 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     test: DUCKDB,
     caughtBy: 'a short extract takes away no more than a tenth',
   },
+  {
+    name: 'a swap that does not look whether somebody has written since',
+    file: 'targets/postgres/swap.ts',
+    find: 'if (now?.state !== state) throw refuse',
+    replace: 'if (now?.state === state && state === "") throw refuse',
+    test: 'test/postgres-swap.test.ts',
+    caughtBy: 'what another transaction writes while the partition is built is not overwritten',
+  },
 ]

@@ -126,7 +126,7 @@ function convictionLines(finding: Finding, proof: Proof, paint: Paint): readonly
 }
 
 function placeOf({ start, fault }: PlannedTrial, proof: Proof): string {
-  return faultText(fault, pointsAt(start, proof).length)
+  return faultText(fault, pointsAt(start, proof))
 }
 
 function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint): readonly string[] {

@@ -81,9 +81,10 @@ function cut({ kind, point, code }: Fault): TimelineStep {
   return { kind: 'cut', what }
 }
 
-/** `killed after commit 1 of 2`. */
-export function faultText({ kind, position, point, code }: Fault, of: number): string {
-  const place = `${point.kind} ${position} of ${of}`
+/** `killed after commit 1 of 2`: counted among the points of its kind, whatever other things the run does in between. */
+export function faultText({ kind, position, point, code }: Fault, points: readonly Point[]): string {
+  const isAlike = (other: Point) => other.kind === point.kind
+  const place = `${point.kind} ${points.slice(0, position).filter(isAlike).length} of ${points.filter(isAlike).length}`
   switch (kind) {
     case 'kill before':
       return `killed before ${place}`

@@ -32,7 +32,7 @@ export function trialText({ planned, between }: TrialResult, proof: Proof): stri
   if (planned === null) return BETWEEN[between]
   const { start, fault } = planned
   const which = start === 'seed' ? 'the first load' : 'a repeated load'
-  return `${which}, ${faultText(fault, pointsAt(start, proof).length)}`
+  return `${which}, ${faultText(fault, pointsAt(start, proof))}`
 }
 
 /** `after the rerun: 60 rows where a clean run leaves 30`. */
