@@ -18,7 +18,7 @@ const materialize = (shop: Workshop, ...partition: readonly string[]) =>
 
 describe.skipIf(bin === '')('Dagster (npm run test:orchestrators installs it)', () => {
   test('loads the slice of the partition, under its run id; again, nothing is written', {
-    timeout: 5 * MINUTES,
+    timeout: 10 * MINUTES,
   }, async () => {
     await using shop = await dagster(await example('dagster/visits.py'))
     for (const inserted of [3, 0]) {
@@ -33,7 +33,7 @@ describe.skipIf(bin === '')('Dagster (npm run test:orchestrators installs it)', 
     expect(new Set(runs.map(({ runId }) => runId)).size).toBe(2)
   })
 
-  test('runs the job of a partition, and retries after a failure', { timeout: 5 * MINUTES }, async () => {
+  test('runs the job of a partition, and retries after a failure', { timeout: 10 * MINUTES }, async () => {
     await using shop = await dagster(await example('dagster/visits.py', [['delay=30', 'delay=1']]))
     await shop.stetIs(`if [ -e seen ]; then exec "$STET" "$@"; fi
 touch seen
@@ -54,7 +54,7 @@ exit 75`)
     expect(await shop.runs()).toMatchObject([{ slice: '2025-05-01', status: 'succeeded' }])
   })
 
-  test('fails where Stet fails, and its log says why', { timeout: 5 * MINUTES }, async () => {
+  test('fails where Stet fails, and its log says why', { timeout: 10 * MINUTES }, async () => {
     await using shop = await dagster(await example('dagster/visits.py', [['max_retries=3', 'max_retries=0']]))
     const { status, text } = await materialize(shop, '--partition', '2025-05-05')
     expect(status).not.toBe(0)
@@ -68,7 +68,7 @@ exit 75`)
   })
 
   test('stops the run when it is stopped itself, and the table is as it was', {
-    timeout: 5 * MINUTES,
+    timeout: 10 * MINUTES,
   }, async () => {
     await using shop = await dagster(await example('dagster/visits.py'))
     await writeFile(join(shop.pipelines, 'visits.ts'), HANGING)
