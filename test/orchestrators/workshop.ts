@@ -124,7 +124,7 @@ export async function example(
   return text
 }
 
-/** A pipeline of the name `visits` that never gets to the end of its source. */
+/** A pipeline of the name `visits` that says that it reads, and never gets to the end of its source. */
 export const HANGING = `import { join } from 'node:path'
 import { definePipeline } from 'stet'
 import { rows } from 'stet/sources/rows'
@@ -135,6 +135,7 @@ export default definePipeline({
   source: rows({
     columns: { visit: 'text', day: 'date', page: 'text' },
     rows: async function* () {
+      process.stderr.write('reading without end\\n')
       yield { visit: 'V-1', day: '2025-05-02', page: '/' }
       await new Promise(() => setInterval(() => {}, 1_000))
     },
