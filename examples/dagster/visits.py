@@ -17,7 +17,7 @@ from dagster import (
 @asset(
     partitions_def=DailyPartitionsDefinition(start_date="2025-05-01", timezone="UTC"),
     retry_policy=RetryPolicy(max_retries=3, delay=30, backoff=Backoff.EXPONENTIAL),
-    # A DuckDB file has one writer at a time; on PostgreSQL slices load side by side.
+    # A DuckDB file has one writer at a time: give this pool a limit of 1. On PostgreSQL slices load side by side.
     pool="stet",
 )
 def visits(context: AssetExecutionContext, stet: PipesSubprocessClient):
