@@ -1,9 +1,10 @@
-// `npm run bench [-- --rows 1000000,5000000 --rounds 3 --targets postgres,duckdb --memory 1GB]`
+// `npm run bench [-- --rows 1000000,5000000 --rounds 3 --targets postgres,duckdb --memory 1GB]`, or `-- --backfill`
 // Prints ratios: each figure and its limit come from the same interleaved run, medians over the rounds. The machine's own speed
 // falls out of a ratio; seconds are given for orientation only.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { roundOfBackfill } from './backfill.mjs'
 import { generateOrders } from './generate-orders.mjs'
 import { duckdbLimit, duckdbTextbook } from './limits-duckdb.mjs'
 import { openPostgres } from './limits-postgres.mjs'
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     targets: { type: 'string', default: 'postgres,duckdb' },
     memory: { type: 'string' },
+    backfill: { type: 'boolean', default: false },
   },
 })
 const figures = []
@@ -41,6 +43,10 @@ for (const rows of isApart ? [] : values.rows.split(',').map(Number)) {
   const folder = `bench/data/${rows}`
   await generateOrders(rows, folder)
   for (let round = 0; round < Number(values.rounds); round++) {
+    if (values.backfill) {
+      await backfillOfPostgres(rows, folder, round)
+      continue
+    }
     if (values.targets.includes('postgres')) await roundOfPostgres(rows, folder)
     if (values.targets.includes('duckdb')) await roundOfDuckdb(rows, folder)
   }
@@ -51,7 +57,7 @@ if (values.targets === 'partitions') {
 } else if (values.targets.includes('prove')) {
   for (let round = 0; round < Number(values.rounds); round++) await roundOfProxy(note)
   await roundOfProof(note)
-} else if (values.targets !== 'none') startUp()
+} else if (values.targets !== 'none' && !values.backfill) startUp()
 print()
 printGrowth()
 printTransform()
@@ -60,6 +66,19 @@ async function roundOfPostgres(rows, folder) {
   const server = await openPostgres()
   try {
     await stepsOfPostgres(server, rows, folder)
+  } finally {
+    await server[Symbol.asyncDispose]()
+  }
+}
+
+/** One job is the limit that two are held against; rounds take turns in which begins. */
+async function backfillOfPostgres(rows, folder, round) {
+  const server = await openPostgres()
+  try {
+    const group = `Backfill of 30 days into PostgreSQL, ${rows / 1e6}M rows`
+    await roundOfBackfill(server, folder, round % 2 === 0 ? 1 : 2, (name, seconds) =>
+      note(`${group}: ${name.split(',')[0]}`, name.endsWith('1 job') ? 'limit: 1 job' : '2 jobs', seconds),
+    )
   } finally {
     await server[Symbol.asyncDispose]()
   }

@@ -80,11 +80,15 @@ export async function backfill(pipeline: DefinedPipeline, options: BackfillOptio
     ended++
     options.onSlice?.(outcome, { ended, total: chosen.length })
   }
-  const slices = await workOn(backfilling, async ({ slice, skipped }) => {
-    const outcome = await runSlice(backfilling, slice.name, skipped)
-    tell(outcome)
-    return outcome
-  })
+  const slices = await workOn(
+    backfilling,
+    async ({ slice, skipped }) => {
+      const outcome = await runSlice(backfilling, slice.name, skipped)
+      tell(outcome)
+      return outcome
+    },
+    hasMadeTable,
+  )
   return {
     ...labelsOf(pipeline),
     slices: slices.map((outcome, index) => outcome ?? { ...unbegun(chosen[index], signal), result: null }),
@@ -183,6 +187,11 @@ async function planSlice(
   }
 }
 
+/** Rows have been loaded, so the table is there. */
+function hasMadeTable({ result }: SliceOutcome): boolean {
+  return result !== null && result.verdict !== 'nothing read'
+}
+
 /** A commit of unknown outcome is no interruption, also where it was one that caused it. */
 function statusOf(error: unknown, signal: AbortSignal): 'failed' | 'interrupted' {
   const isUnknown = isStetError(error) && error.code === 'STET_OUTCOME_UNKNOWN'
@@ -194,13 +203,23 @@ function unbegun(chosen: ChosenSlice | undefined, signal: AbortSignal) {
   return { slice: chosen?.slice.name ?? '', status: 'not started', reason: null, error: reason } as const
 }
 
-/** Works on so many slices at a time; after an abort no further one is begun, and its place stays empty. */
+/**
+ * Works on so many slices at a time; after an abort no further one is begun, and its place stays empty. Until a slice has
+ * opened the way it goes alone: a first load makes the table, and a run beside it would find the table altered.
+ */
 async function workOn<T>(
   { chosen, jobs, signal }: Backfilling,
   work: (chosen: ChosenSlice) => Promise<T>,
+  opensTheWay: (outcome: T) => boolean = () => true,
 ): Promise<(T | undefined)[]> {
   const outcomes = new Array<T | undefined>(chosen.length).fill(undefined)
   const queue = chosen.entries()
+  for (const [index, slice] of queue) {
+    if (signal.aborted) return outcomes
+    const outcome = await work(slice)
+    outcomes[index] = outcome
+    if (opensTheWay(outcome)) break
+  }
   const worker = async (): Promise<void> => {
     // One iterator for all workers: each takes the next slice that nobody has taken.
     for (const [index, slice] of queue) {
