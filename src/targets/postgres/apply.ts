@@ -1,7 +1,8 @@
 import { StetError } from '../../errors.ts'
 import type { Contract } from '../../model/columns.ts'
+import type { Difference } from '../../model/comparison.ts'
 import type { LocalConnection } from '../../model/local.ts'
-import type { Applied, Difference } from '../../model/target.ts'
+import type { Applied } from '../../model/target.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { TableIdentity } from './catalog.ts'
 import type { Connection } from './connection.ts'
@@ -10,7 +11,7 @@ import { pushRows } from './push.ts'
 import * as removal from './removal-sql.ts'
 import * as settle from './settle-sql.ts'
 import { DIFFERENCE, type WriteContext } from './sql.ts'
-import { addKeySql, createTableSql, newTableTarget } from './table-sql.ts'
+import { addKeySql, createTableSql, fillTableSql, newTableTarget } from './table-sql.ts'
 import { sayWhatTriggersChanged, suppressed, triggersOf } from './triggers.ts'
 import * as sql from './write-sql.ts'
 
@@ -45,12 +46,15 @@ export async function applyToNewTable(
   await connection.query(createTableSql(identity, contract))
   const ids = contract.columns.map(({ id }) => id)
   const selected = contract.keep.contentHash === null ? ids : [...ids, 'content_hash']
-  const inserted = await pushRows(connection, local, {
-    select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
-    into: newTableTarget(identity, contract),
-    quoteAll: selected.length === 1,
-    freeze: true,
-  })
+  const inserted =
+    difference.isInTarget === true
+      ? await countOf(connection, fillTableSql(identity, contract, difference.table))
+      : await pushRows(connection, local, {
+          select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
+          into: newTableTarget(identity, contract),
+          quoteAll: selected.length === 1,
+          freeze: true,
+        })
   requireSent(inserted, difference.inserts)
   const key = addKeySql(identity, contract, write)
   if (key !== null) await connection.query(key)
@@ -73,13 +77,15 @@ export async function applyToTable(
   const { contract, write } = context
   const total = difference.inserts + difference.updates + difference.deletes + difference.marks
   if (total === 0) return NOTHING
-  await connection.query(sql.createDifferenceSql(context))
-  const sent = await pushRows(connection, local, {
-    select: `select row_number() over (), op, row_id, content_hash, ${contract.columns.map(({ id }) => id).join(', ')}
+  if (difference.isInTarget !== true) {
+    await connection.query(sql.createDifferenceSql(context))
+    const sent = await pushRows(connection, local, {
+      select: `select row_number() over (), op, row_id, content_hash, ${contract.columns.map(({ id }) => id).join(', ')}
                from ${difference.table}`,
-    into: sql.differenceTarget(contract),
-  })
-  requireSent(sent, total)
+      into: sql.differenceTarget(contract),
+    })
+    requireSent(sent, total)
+  }
   if (total >= ANALYZE_FROM_ROWS) await connection.query(`analyze ${DIFFERENCE}`)
   if (context.enforcement === 'table lock') await connection.query(sql.lockTableSql(context))
 

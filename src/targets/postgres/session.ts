@@ -26,6 +26,7 @@ import { migrate } from './record/migrations.ts'
 import { keepRejects } from './record/quarantine.ts'
 import { findRecord, finishRun, insertRun } from './record/runs.ts'
 import { moveWatermark } from './record/watermark.ts'
+import { remoteCompare } from './remote/index.ts'
 import { pullScope } from './scope.ts'
 import { settingsSql } from './settings.ts'
 import { statementsOf } from './statements.ts'
@@ -90,9 +91,11 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
     await moveWatermark(connection, extras.watermark, identity.qualified, record.attemptId)
   }
 
-  const begin = async () => {
-    await connection.query(`begin${mode === 'plan' ? ' read only' : ''};\n${settings}`)
+  const begin = async (access = mode === 'plan' ? ' read only' : '') => {
+    await connection.query(`begin${access};\n${settings}`)
     inTransaction = true
+    const [process] = await connection.query('select pg_backend_pid() as pid')
+    if (process?.pid != null) connection.runsIn(process.pid)
   }
 
   const rollback = async () => {
@@ -166,9 +169,8 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
 
     begin: () =>
       doing('begin to load', async () => {
-        await begin()
-        const [process] = await connection.query('select pg_backend_pid() as pid')
-        if (process?.pid != null) connection.runsIn(process.pid)
+        // A query that was landed here has begun it already, and its rows are in it.
+        if (!inTransaction) await begin()
         if (mode === 'plan') return null
         await lockTable(connection, identity, notice)
         const committed = await findRecord(connection, leaseOf().attemptId)
@@ -190,6 +192,17 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         }
         return null
       }),
+
+    remote: remoteCompare({
+      connection,
+      identity,
+      write,
+      table: () => table,
+      doing,
+      // Not read only, also for a plan: its own tables are temporary, and undone with the rest.
+      openTransaction: () => begin(''),
+      undo: rollback,
+    }),
 
     rowsInScope: (contract, scope) =>
       doing('read', async () => {
