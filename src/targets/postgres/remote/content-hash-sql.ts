@@ -30,10 +30,10 @@ function canonicalSql(type: ColumnType, expr: string): string {
     case 'numeric':
       return `trim_scale(${expr})::text`
     case 'real':
-      // As the double of the same value; the detour over numeric writes the exponent out.
-      return `trim_scale(${expr}::double precision::text::numeric)::text`
+      // As the double of the same value.
+      return floatSql(`${expr}::double precision`)
     case 'double':
-      return `trim_scale(${expr}::text::numeric)::text`
+      return floatSql(expr)
     case 'timestamptz':
       return `(${expr} at time zone 'UTC')::text`
     case 'char':
@@ -46,6 +46,29 @@ function canonicalSql(type: ColumnType, expr: string): string {
     default:
       return `${expr}::text`
   }
+}
+
+/**
+ * The shortest decimal that reads back as the same double. PostgreSQL prints it, but for one that is exactly half-way to the
+ * next double: such a decimal reads back as the even of the two, and PostgreSQL does not count on that. A half-way point with
+ * fewer digits than a double's seventeen is a multiple of 10 and of 2^1 to 2^79, so that only numbers of that size are
+ * looked at: for them the multiples of the greatest power of ten next to the exact value that read back decide.
+ */
+function floatSql(expr: string): string {
+  return `(select case when abs(x) < 2::double precision ^ 54 or abs(x) >= 2::double precision ^ 134
+                then trim_scale(x::text::numeric)::text
+                else (select case when x < 0 then '-' else '' end || c
+                        from (select bits & 4503599627370495 | 4503599627370496 as m, (bits >> 52 & 2047)::integer - 1075 as e
+                                from (select ('x' || encode(float8send(x), 'hex'))::bit(64)::bigint as bits) as b) as parts,
+                             lateral (select m::numeric * power(2::numeric, e)) as value (exact),
+                             generate_series(40, 0, -1) as j,
+                             lateral (select power(10::numeric, j)) as unit (u),
+                             lateral (select (div(exact, u) + k) * u from (values (0), (1)) as v (k)) as near (at),
+                             lateral (select trim_scale(at)::text) as text (c)
+                       where c::double precision = abs(x)
+                       order by j desc, abs(at - exact), div(at, u) % 2
+                       limit 1) end
+          from (select ${expr}) as o (x))`
 }
 
 /**

@@ -94,7 +94,7 @@ function lossOf(type: ColumnType, to: CatalogColumn): (v: string) => string {
 
 const DECIMAL = '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,7})?'
 const NUMBER_WORDS = "lower(x) in ('nan', 'inf', '+inf', '-inf', 'infinity', '+infinity', '-infinity')"
-const DATE = '[0-9]{4,7}-[0-9]{2}-[0-9]{2}'
+const DATE = '[0-9]{4,7}-[0-9]{2}-[0-9]{2}( \\(BC\\))?'
 const TIME = '([01][0-9]|2[0-4]):[0-5][0-9](:[0-5][0-9](\\.[0-9]{1,6}0*)?)?'
 const MIDNIGHT = '00:00(:00(\\.0+)?)?'
 const OFFSET = '([Zz]| ?[+-][0-9]{2}(:[0-9]{2}(:[0-9]{2})?|[0-9]{2})?)'
@@ -151,6 +151,13 @@ function fromText(
       return over(`${tryRead('jsonb')}(x)::text::json`)
     case 'jsonb':
       return over(`${tryRead('jsonb')}(x)`)
+    case 'date':
+    case 'timestamp':
+    case 'timestamptz':
+      // DuckDB prints years before 1 in its own way.
+      return over(
+        `case when ${syntaxOf(type, to.base)} then ${tryRead(to.base)}(replace(x, '(BC)', 'BC')) end`,
+      )
     default:
       return over(`case when ${syntaxOf(type, to.base)} then ${tryRead(to.base)}(x) end`)
   }

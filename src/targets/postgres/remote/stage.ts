@@ -25,7 +25,7 @@ export function shapeOf(identity: TableIdentity, contract: Contract): CatalogTab
   const columns = contract.columns.map(({ name, type }): CatalogColumn => {
     const native = formatColumnType(type)
     // `timestamp(3)` and `bit(4)` without their modifier, `text[]` as it is.
-    const base = native.replace(/\([\d, ]*\)/, '')
+    const base = native.replace(/\([-\d, ]*\)/, '')
     return {
       name,
       type,
