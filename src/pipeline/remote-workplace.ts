@@ -1,7 +1,7 @@
 import { StetError } from '../errors.ts'
 import { requireSliceable } from '../local/slice.ts'
 import { readText } from '../local/typing/reading.ts'
-import type { ColumnType, Contract } from '../model/columns.ts'
+import type { ColumnType, Contract, ContractColumn } from '../model/columns.ts'
 import type { RemoteCompare, Seen } from '../model/remote.ts'
 import type { CursorWindow } from '../model/slice.ts'
 import type { SourceField } from '../model/source.ts'
@@ -62,7 +62,7 @@ async function readyThere(
     nullKeys: write.nullKeys ?? 'reject',
     normalizeKey: write.normalizeKey,
     keepRejects: keepRejectsOf(pipeline),
-    window: await windowOfQuery(attempt, known, fields),
+    window: await windowOfQuery(attempt, known, contract, fields),
     slice,
   })
   const { read, rejected, rejects } = landed
@@ -95,12 +95,24 @@ async function readyThere(
 async function windowOfQuery(
   { pipeline, local }: Attempt,
   { table, cursor }: Known,
+  contract: Contract,
   fields: readonly SourceField[],
 ): Promise<CursorWindow | null> {
   if (cursor === null) return null
-  const type = fields.find(({ name }) => name === cursor.incremental.cursor)?.type
-  if (type === undefined || !NARROWING.includes(type.kind)) return null
-  return windowAtSource(local, cursor, type, typeInTable(pipeline, table))
+  const isCursor = ({ name }: { readonly name: string }) => name === cursor.incremental.cursor
+  const column = contract.columns.find(isCursor)
+  const type = fields.find(isCursor)?.type
+  if (column === undefined || type === undefined || !NARROWING.includes(type.kind)) return null
+  const window = await windowAtSource(local, cursor, type, typeInTable(pipeline, table))
+  if (window !== null) requireReadable(column, window)
+  return window
+}
+
+/** The server would call an end that it cannot read a fault of the query. */
+function requireReadable(column: ContractColumn, { from, to }: CursorWindow): void {
+  for (const end of [from, to]) {
+    if (end !== null && 'reason' in readText(column.type, end)) throw unreadableEnd(column, end)
+  }
 }
 
 /** Types whose order is the one by which windows are cut. */
@@ -128,9 +140,7 @@ async function takeWindow(
     throw new StetError('STET_COLUMNS', `The query has no column "${plan.incremental.cursor}" to read by`)
   }
   const resolved = await resolveWindow(local, plan, column)
-  for (const end of [resolved.window.from, resolved.window.to]) {
-    if (end !== null && 'reason' in readText(column.type, end)) throw unreadableEnd(column, end)
-  }
+  requireReadable(column, resolved.window)
   const seen = await remote.keepWindow(column, resolved.window, plan.slice)
   sayOfWindow(notice, column, resolved, seen)
   return { ...seen, window: resolved.recorded, watermark: await nextWatermark(local, plan, column, seen) }

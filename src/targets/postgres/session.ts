@@ -104,6 +104,17 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
     await connection.query('rollback')
   }
 
+  const remote = remoteCompare({
+    connection,
+    identity,
+    write,
+    table: () => table,
+    doing,
+    // Not read only, also for a plan: its own tables are temporary, and undone with the rest.
+    openTransaction: () => begin(''),
+    undo: rollback,
+  })
+
   return {
     acquire: (run) =>
       doing('take the lease of', async () => {
@@ -193,16 +204,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         return null
       }),
 
-    remote: remoteCompare({
-      connection,
-      identity,
-      write,
-      table: () => table,
-      doing,
-      // Not read only, also for a plan: its own tables are temporary, and undone with the rest.
-      openTransaction: () => begin(''),
-      undo: rollback,
-    }),
+    remote,
 
     rowsInScope: (contract, scope) =>
       doing('read', async () => {
@@ -220,7 +222,12 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         return applyToTable(work, { table, contract, write, enforcement, slice }, load?.frozen === true)
       }),
 
-    statements: () => statementsOf({ table, write, slice: scopeSlice, ...contractOf() }, identity),
+    statements: () =>
+      statementsOf(
+        { table, write, slice: remote.slice() ?? scopeSlice, ...contractOf() },
+        identity,
+        remote.statements(),
+      ),
 
     commit: (record, extras) =>
       doing('commit', async () => {

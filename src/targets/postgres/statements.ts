@@ -3,27 +3,34 @@ import type { TableIdentity } from './catalog.ts'
 import * as removal from './removal-sql.ts'
 import * as settle from './settle-sql.ts'
 import { isSlicedByKey, type WriteContext } from './sql.ts'
-import { addKeySql, createTableSql, newTableTarget } from './table-sql.ts'
+import { addKeySql, createTableSql, fillTableSql, newTableTarget } from './table-sql.ts'
 import * as sql from './write-sql.ts'
 
 /** What `apply` would send, for people. */
 export function statementsOf(
   context: Omit<WriteContext, 'table'> & { readonly table: WriteContext['table'] | null },
   identity: TableIdentity,
+  /** How the difference is found, where that happens in the server. */
+  found: readonly string[] | null = null,
 ): readonly string[] {
   const { table, contract, write } = context
   if (table === null) {
     const key = addKeySql(identity, contract, write)
     return [
+      ...(found ?? []),
       createTableSql(identity, contract),
-      `copy ${newTableTarget(identity, contract)} from stdin (format csv, freeze)`,
+      found === null
+        ? `copy ${newTableTarget(identity, contract)} from stdin (format csv, freeze)`
+        : fillTableSql(identity, contract, 'pg_temp.stet_stage'),
       ...(key === null ? [] : [key]),
     ]
   }
   const full: WriteContext = { ...context, table }
   return [
-    sql.createDifferenceSql(full),
-    `copy ${sql.differenceTarget(contract)} from stdin (format csv)`,
+    ...(found ?? [
+      sql.createDifferenceSql(full),
+      `copy ${sql.differenceTarget(contract)} from stdin (format csv)`,
+    ]),
     ...(full.enforcement === 'table lock' ? [sql.lockTableSql(full)] : []),
     ...removals(full),
     ...(full.enforcement === 'none' ? [sql.appendSql(full)] : writes(full)),

@@ -1,11 +1,10 @@
 import type { CompareRules, Comparison, Difference } from '../../../model/comparison.ts'
 import type { Slice } from '../../../model/slice.ts'
-import type { Connection } from '../connection.ts'
 import { DIFFERENCE, inTable, keyOf } from '../sql.ts'
 import { createDifferenceSql } from '../write-sql.ts'
 import * as sql from './compare-sql.ts'
 import { countOf } from './rows.ts'
-import { type RemoteContext, STAGE } from './stage.ts'
+import { type Asked, type RemoteContext, STAGE } from './stage.ts'
 
 /**
  * Compares the stage with the table's rows in scope and leaves what differs in the difference, from where the write goes on.
@@ -14,7 +13,7 @@ import { type RemoteContext, STAGE } from './stage.ts'
  * @param countsLive Whether the live rows in scope are to be counted; else 0.
  */
 export async function compareThere(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   rules: CompareRules,
   slice: Slice | null,
@@ -34,7 +33,7 @@ export async function compareThere(
     : compareAsMultiset(connection, context, rules, slice, live)
 }
 
-async function everythingIsNew(connection: Connection, context: RemoteContext): Promise<Comparison> {
+async function everythingIsNew(connection: Asked, context: RemoteContext): Promise<Comparison> {
   const inserts = await countOf(connection, `select count(*) as rows from ${STAGE}`)
   const table = sql.wholeStageSql(context)
   return {
@@ -48,7 +47,7 @@ async function everythingIsNew(connection: Connection, context: RemoteContext): 
 }
 
 async function compareByKey(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   rules: CompareRules,
   slice: Slice | null,
@@ -84,7 +83,7 @@ async function compareByKey(
  * with an older one, although its own order value has not changed (G5).
  */
 async function isOlderLoad(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   rules: CompareRules,
   slice: Slice | null,
@@ -100,7 +99,7 @@ async function isOlderLoad(
 }
 
 async function compareAsMultiset(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   rules: CompareRules,
   slice: Slice | null,
@@ -124,7 +123,7 @@ async function compareAsMultiset(
   }
 }
 
-async function counted(connection: Connection): Promise<Difference> {
+async function counted(connection: Asked): Promise<Difference> {
   const rows = await connection.query(`select op, count(*) as rows from ${DIFFERENCE} group by op`)
   const countOfOp = (op: string) => Number(rows.find((row) => row.op === op)?.rows ?? 0)
   return {

@@ -1,6 +1,7 @@
 import { StetError } from '../../../errors.ts'
 import type { Contract } from '../../../model/columns.ts'
 import type { RemoteCompare } from '../../../model/remote.ts'
+import type { Slice } from '../../../model/slice.ts'
 import type { WriteStrategy } from '../../../model/write.ts'
 import type { CatalogColumn, CatalogTable, TableIdentity } from '../catalog.ts'
 import type { Connection } from '../connection.ts'
@@ -26,16 +27,27 @@ export interface RemoteOptions {
   readonly undo: () => Promise<void>
 }
 
+/** The same, and what the session asks of it. */
+interface RemoteInServer extends RemoteCompare {
+  /** What was sent so far to find the difference; null where nothing was. */
+  statements(): readonly string[] | null
+  /** The slice that was compared. */
+  slice(): Slice | null
+}
+
 /**
  * Room for one sort or hash. The statements are few and go over whole tables; where the server gives more it stays.
  */
 const WORK_MEM = '128MB'
 
-/** The comparison inside the server: PERFORMANCE's way for a query whose rows are here already. */
-export function remoteCompare(options: RemoteOptions): RemoteCompare {
-  const { connection, identity, write, doing } = options
+/** The comparison inside the server, for a query whose rows are there already. */
+export function remoteCompare(options: RemoteOptions): RemoteInServer {
+  const { identity, write, doing } = options
+  const sent: string[] = []
+  const connection = recording(options.connection, sent)
   let answer: readonly CatalogColumn[] = []
   let context: RemoteContext | undefined
+  let scope: Slice | null = null
   const settled = (): RemoteContext => {
     if (context === undefined) throw new StetError('STET_INTERNAL', 'land() was not called')
     return context
@@ -49,7 +61,7 @@ export function remoteCompare(options: RemoteOptions): RemoteCompare {
     fields: (query) =>
       doing('look at the query for', async () => {
         await options.openTransaction()
-        answer = await describeQuery(connection, query)
+        answer = await describeQuery(options.connection, query)
         await options.undo()
         return fieldsOf(answer)
       }),
@@ -69,10 +81,25 @@ export function remoteCompare(options: RemoteOptions): RemoteCompare {
       doing('look for other slices in the load of', () => rowsOutside(connection, settled(), slice, shown)),
     keepNewest: () => doing('find duplicates in the load of', () => keepNewest(connection, settled())),
     compare: (rules, { slice, countsLive }) =>
-      doing('compare with', () => compareThere(connection, settled(), rules, slice, countsLive)),
+      doing('compare with', () => {
+        scope = slice
+        return compareThere(connection, settled(), rules, slice, countsLive)
+      }),
+    statements: () => (context === undefined ? null : sent),
+    slice: () => scope,
     samples: () => doing('show changes of', () => samplesOf(connection, settled(), differenceOf(settled()))),
     drift: () => doing('show changes of', () => driftOf(connection, settled())),
     digest: () =>
       doing('summarise changes of', () => digestOf(connection, settled(), differenceOf(settled()))),
+  }
+}
+
+/** The same connection; what it is asked to write, always into tables of the transaction, is kept for a plan to show. */
+function recording(connection: Connection, sent: string[]): Pick<Connection, 'query'> {
+  return {
+    query: (sql, parameters) => {
+      if (/^(insert|create temp table|with|delete)\b/.test(sql)) sent.push(sql.split(';\n')[0] ?? sql)
+      return connection.query(sql, parameters)
+    },
   }
 }

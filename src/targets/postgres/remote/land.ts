@@ -10,7 +10,7 @@ import { type CatalogColumn, identify, readCatalog } from '../catalog.ts'
 import type { Connection, Row } from '../connection.ts'
 import { sqlstateOf } from '../errors.ts'
 import { readingOf, type TryFunction, tryFunction } from './reading-sql.ts'
-import { columnOf, createStageSql, type RemoteContext, STAGE } from './stage.ts'
+import { type Asked, columnOf, createStageSql, type RemoteContext, STAGE } from './stage.ts'
 
 /** How many rejects are brought and shown; all are counted. */
 const REJECTS_SHOWN = 100
@@ -44,7 +44,7 @@ export function fieldsOf(columns: readonly CatalogColumn[]): readonly SourceFiel
 
 /** Runs the query once and puts its rows on the stage, each value exactly or the whole row as a reject. */
 export async function landQuery(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   query: string,
   answer: readonly CatalogColumn[],
@@ -166,7 +166,7 @@ const TIMES: readonly string[] = ['date', 'timestamp', 'timestamptz']
 const NUMBERS: readonly string[] = ['smallint', 'integer', 'bigint', 'numeric']
 
 async function rejectsOf(
-  connection: Connection,
+  connection: Asked,
   { contract, shape }: RemoteContext,
   rules: RemoteRules,
 ): Promise<readonly Reject[]> {

@@ -2,14 +2,14 @@ import { TIED_ROWS_SHOWN, tieError } from '../../../local/newest.ts'
 import type { ContractColumn } from '../../../model/columns.ts'
 import type { Seen, ShownRow } from '../../../model/remote.ts'
 import type { CursorWindow, Slice } from '../../../model/slice.ts'
-import type { Connection, Row } from '../connection.ts'
+import type { Row } from '../connection.ts'
 import { keyOf } from '../sql.ts'
 import { differsThere } from './compare-sql.ts'
-import { inStageSliceSql, literalOf, type RemoteContext, STAGE } from './stage.ts'
+import { type Asked, inStageSliceSql, literalOf, type RemoteContext, STAGE } from './stage.ts'
 
 /** Takes out of the stage what is outside the window or the backfill's slice, and says what is left. */
 export async function keepWindow(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   column: ContractColumn,
   window: CursorWindow,
@@ -38,7 +38,7 @@ export async function keepWindow(
 
 /** Rows of the stage that belong to another slice: how many, and some of them. */
 export async function rowsOutside(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   slice: Slice,
   shown: number,
@@ -64,7 +64,7 @@ export async function rowsOutside(
  * Keeps the newest row of each key (G5). Before the comparison and not after it: how many rows are duplicates is counted
  * anyway (G6), and with the losers gone no further look is needed that keeps them from being written.
  */
-export async function keepNewest(connection: Connection, context: RemoteContext): Promise<number> {
+export async function keepNewest(connection: Asked, context: RemoteContext): Promise<number> {
   const { contract } = context
   const key = keyOf(contract)
   if (key.length === 0) return 0
@@ -93,7 +93,7 @@ select s.ctid as rid,
   return losers
 }
 
-async function refuseTies(connection: Connection, context: RemoteContext): Promise<void> {
+async function refuseTies(connection: Asked, context: RemoteContext): Promise<void> {
   const { contract } = context
   const differ = contract.columns
     .filter(({ ignored }) => !ignored)
@@ -137,7 +137,7 @@ function named(row: Row, columns: readonly ContractColumn[]): ShownRow {
   return Object.fromEntries(columns.map(({ id, name }) => [name, row[id] ?? null]))
 }
 
-export async function countOf(connection: Connection, sql: string): Promise<number> {
+export async function countOf(connection: Asked, sql: string): Promise<number> {
   const [row] = await connection.query(sql)
   return Number(row?.rows ?? 0)
 }

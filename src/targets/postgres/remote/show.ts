@@ -1,9 +1,8 @@
 import type { ContractColumn } from '../../../model/columns.ts'
 import type { PlanSample } from '../../../model/comparison.ts'
-import type { Connection } from '../connection.ts'
 import { inTable, keyOf } from '../sql.ts'
 import { differsThere, keyMatchThere } from './compare-sql.ts'
-import { type RemoteContext, STAGE } from './stage.ts'
+import { type Asked, type RemoteContext, STAGE } from './stage.ts'
 
 // What people see of a comparison inside the server; only these rows leave it.
 
@@ -12,7 +11,7 @@ const SAMPLES = 5
 
 /** @param relation Rows like those of the difference. */
 export async function samplesOf(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   relation: string,
 ): Promise<readonly PlanSample[]> {
@@ -30,7 +29,7 @@ export async function samplesOf(
 }
 
 /** Some rows of the load that the table holds otherwise, or, without a key, does not hold. */
-export function driftOf(connection: Connection, context: RemoteContext): Promise<readonly PlanSample[]> {
+export function driftOf(connection: Asked, context: RemoteContext): Promise<readonly PlanSample[]> {
   const { contract, identity } = context
   const differ = contract.columns
     .filter(({ key, ignored }) => !key && !ignored)
@@ -43,7 +42,7 @@ export function driftOf(connection: Connection, context: RemoteContext): Promise
 }
 
 async function samplesOfKind(
-  connection: Connection,
+  connection: Asked,
   context: RemoteContext,
   relation: string,
   op: PlanSample['op'],
@@ -83,7 +82,7 @@ async function samplesOfKind(
 
 /** A digest of a difference that does not depend on the order of its rows; each value goes in with its length. */
 export async function digestOf(
-  connection: Connection,
+  connection: Asked,
   { contract }: RemoteContext,
   relation: string,
 ): Promise<string> {

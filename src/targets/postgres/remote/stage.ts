@@ -4,10 +4,14 @@ import type { Contract, ContractColumn } from '../../../model/columns.ts'
 import type { Slice } from '../../../model/slice.ts'
 import type { WriteStrategy } from '../../../model/write.ts'
 import type { CatalogColumn, CatalogTable, TableIdentity } from '../catalog.ts'
+import type { Connection } from '../connection.ts'
 import { inSliceSql } from '../slice-sql.ts'
 
 /** The rows of the query, typed and checked: `c0`, `c1`, … in the types of the table; of one at fault also its texts. */
 export const STAGE = 'pg_temp.stet_stage'
+
+/** The connection, as far as the steps need it. */
+export type Asked = Pick<Connection, 'query'>
 
 /** What the steps of one run inside the server have in common. */
 export interface RemoteContext {
