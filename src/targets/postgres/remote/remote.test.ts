@@ -2,11 +2,16 @@ import { connect as connectSocket, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { connect, freshDatabase, postgresServers } from '../../../../test/support/databases.ts'
 import { StetError } from '../../../errors.ts'
+import { contractOf } from '../../../pipeline/contract.ts'
 import { definePipeline } from '../../../pipeline/define.ts'
 import { plan } from '../../../pipeline/plan.ts'
 import { run } from '../../../pipeline/run.ts'
 import type { DefinedPipeline, Pipeline } from '../../../pipeline/types.ts'
+import { identify, readCatalog } from '../catalog.ts'
+import { openConnection } from '../connection.ts'
+import { loadDriver } from '../driver.ts'
 import { postgres } from '../index.ts'
+import { remoteCompare } from './index.ts'
 
 /** A way to the server on which the bytes are counted, in both directions. */
 async function countingRelay(
@@ -190,12 +195,57 @@ describe.each(postgresServers())('a query in the target: $name', ({ url: server 
       rows: [{ there: true }],
     })
 
-    // Texts are tried by functions of the transaction, which are gone before it ends.
-    await run(pipelineOf(url, `select 1 as id, '2024-01-01'::text as day;`, { keep: {} }))
-    await place.client.query('create table dated (id integer primary key, day date)')
-    await run(pipelineOf(url, `select 1 as id, '2024-01-01'::text as day -- a comment`, { table: 'dated' }))
-    const left = await place.client.query(`select proname from pg_proc where proname like 'stet%'`)
-    expect(left.rows).toEqual([])
+    // A semicolon at the end, and a comment, are no second statement.
+    expect((await run(pipelineOf(url, 'select 1 as id ; '))).counts.inserted).toBe(1)
+    expect((await run(pipelineOf(url, 'select 1 as id -- one'))).counts.unchanged).toBe(1)
+  })
+
+  test('a session that goes on, as behind a pooler, keeps nothing of it', async () => {
+    const url = await freshDatabase(server)
+    await using connection = await openConnection(await loadDriver(), { connectionString: url })
+    await connection.query('create table dated (id integer primary key, day date)')
+    const identity = await identify(connection, { schema: null, table: 'dated' })
+    const table = await readCatalog(connection, identity, { counting: false })
+    const write = { strategy: 'upsert', key: ['id'] } as const
+    const remote = remoteCompare({
+      connection,
+      identity,
+      write,
+      table: () => table,
+      doing: (_, work) => work(),
+      openTransaction: async () => void (await connection.query('begin')),
+      undo: async () => void (await connection.query('rollback')),
+    })
+    const query = `select 1 as id, '2024-01-01'::text as day`
+    await remote.fields(query)
+    const types = [
+      { name: 'id', type: { kind: 'integer' }, origin: 'target' },
+      { name: 'day', type: { kind: 'date' }, origin: 'target' },
+    ] as const
+    const contract = contractOf(types, write, undefined, null, () => undefined)
+    const keep = { updatedAt: null, contentHash: null, gone: null }
+    const rules = {
+      nullKeys: 'reject',
+      normalizeKey: undefined,
+      keepRejects: undefined,
+      window: null,
+      slice: null,
+    } as const
+    expect(await remote.land(query, { ...contract, keep }, rules)).toMatchObject({ read: 1, rejected: 0 })
+    expect(await remote.keepNewest()).toBe(0)
+    const compared = await remote.compare(
+      { existing: 'update', newestWins: true, missing: 'keep', frozen: false },
+      { slice: null, countsLive: true },
+    )
+    expect(compared.difference.inserts).toBe(1)
+    await connection.query('commit')
+    const left = await connection.query(`
+      select proname as name from pg_proc where proname like 'stet%'
+       union all
+      select relname from pg_class where relname like 'stet%'
+       union all
+      select name from pg_settings where name = 'work_mem' and source = 'session'`)
+    expect(left).toEqual([])
   })
 
   test('what a cursor has passed is not asked for, and the watermark moves with the rows (G4)', async () => {
