@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { connect, freshDatabase, postgresServers } from '../../../../test/support/databases.ts'
-import { anyText, typedTexts } from '../../../../test/support/typed-texts.ts'
-import { contentHash } from '../../../local/content-hash.ts'
-import { readText } from '../../../local/typing/reading.ts'
-import { formatColumnType, parseColumnType } from '../../../model/column-type.ts'
-import { definePipeline } from '../../../pipeline/define.ts'
-import { run } from '../../../pipeline/run.ts'
-import { postgres } from '../index.ts'
-import { contentHashSql } from './content-hash-sql.ts'
+import { contentHash } from '../../src/local/content-hash.ts'
+import { readText } from '../../src/local/typing/reading.ts'
+import { formatColumnType, parseColumnType } from '../../src/model/column-type.ts'
+import { definePipeline } from '../../src/pipeline/define.ts'
+import { run } from '../../src/pipeline/run.ts'
+import { postgres } from '../../src/targets/postgres/index.ts'
+import { contentHashSql } from '../../src/targets/postgres/remote/content-hash-sql.ts'
+import { connect, freshDatabase, postgresServers } from '../support/databases.ts'
+import { anyText, typedTexts } from '../support/typed-texts.ts'
 
 const DOUBLES = 3_000
 const TEXTS_OF_A_TYPE = 400
@@ -96,7 +96,7 @@ describe.each(postgresServers())('values of a query in $name', ({ url: server })
 
   test('the published vectors of the content hash', async () => {
     const { vectors } = JSON.parse(
-      readFileSync(new URL('../../../../docs/content-hash.vectors.json', import.meta.url), 'utf8'),
+      readFileSync(new URL('../../docs/content-hash.vectors.json', import.meta.url), 'utf8'),
     ) as {
       readonly vectors: readonly {
         readonly title: string
