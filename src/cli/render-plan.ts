@@ -1,8 +1,9 @@
+import type { PlanSample } from '../model/comparison.ts'
 import type { RunCounts, Truth } from '../model/run.ts'
 import { WHOLE } from '../model/slice.ts'
 import type { WriteStrategy } from '../model/write.ts'
 import { hasChanges } from '../pipeline/changes.ts'
-import type { Plan, PlanSample } from '../pipeline/types.ts'
+import type { Plan } from '../pipeline/types.ts'
 import {
   describeReading,
   describeTable,

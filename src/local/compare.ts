@@ -1,34 +1,9 @@
 import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { CompareRules, Comparison, Difference } from '../model/comparison.ts'
 import type { LocalConnection } from '../model/local.ts'
-import type { Difference, RowsInScope } from '../model/target.ts'
+import type { RowsInScope } from '../model/target.ts'
 import { contentHashSql } from './content-hash.ts'
 import { identitySql, orderSql, sameSql } from './typing.ts'
-
-/** What the pipeline wants of a comparison, apart from the columns. */
-export interface CompareRules {
-  /** What becomes of a row whose key is there and whose content differs: `frozen` leaves it alone and counts it. */
-  readonly existing: 'update' | 'frozen'
-  /** Whether a row of the load that is older than the target's is left out (G5). */
-  readonly newestWins: boolean
-  /** What becomes of the target's rows in scope that the load does not have. `count` only says how many there are. */
-  readonly missing: 'keep' | 'count' | 'delete' | 'mark'
-  /**
-   * Without a key a slice is frozen as a whole: nothing is written, and what differs is counted.
-   */
-  readonly frozen: boolean
-}
-
-/** What the comparison found: the difference, and the rows that need no writing, each counted by its own query. */
-export interface Comparison {
-  readonly difference: Difference
-  readonly unchanged: number
-  readonly stale: number
-  readonly frozen: number
-  /** Rows in scope that the load does not have and that stay, where the rules ask for them; else 0. */
-  readonly missing: number
-  /** Rows in scope that a reader should count. */
-  readonly live: number
-}
 
 /**
  * Compares the landed rows with the target's rows in scope, whole rows and in values, and keeps what differs. It may err

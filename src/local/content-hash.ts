@@ -16,7 +16,7 @@ import { identitySql, localTypeOf, textSql } from './typing.ts'
  */
 
 /** Goes first into every hash; a new contract gets a new one, so that old and new hashes never agree by accident. */
-const CONTRACT = 'stet1;'
+export const CONTRACT = 'stet1;'
 
 /** What a value is, whatever the width of its type: widening a column does not change its hashes. */
 type LogicalKind = 'n' | 's' | 'b' | 'd' | 't' | 'z' | 'c' | 'u' | 'j' | 'x'
@@ -66,7 +66,7 @@ export function contentHashSql(
  * What stands between the length of a value and the value: its kind, and the column's name with its length. In this order
  * only one text of each column is constant, which is what the SQL has to put in place for each row.
  */
-function headOf(type: ColumnType, name: string): string {
+export function headOf(type: ColumnType, name: string): string {
   return `${kindOf(type)}${byteLength(name)}:${name}`
 }
 
@@ -74,7 +74,7 @@ function byteLength(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }
 
-function compareBytes(a: string, b: string): number {
+export function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'))
 }
 

@@ -168,7 +168,7 @@ function textOf(column: ContractColumn, rules: LandingRules): string {
 }
 
 /** Whether a NULL in this column refuses the row. */
-function isRequired(column: ContractColumn, rules: LandingRules): boolean {
+export function isRequired(column: ContractColumn, rules: Pick<LandingRules, 'nullKeys'>): boolean {
   return (column.key && rules.nullKeys === 'reject') || column.newest || (column.required ?? false) !== false
 }
 
@@ -193,7 +193,8 @@ function landingSql(
               from (${select}) as s)`
 }
 
-function reasonForNull(column: ContractColumn): string {
+/** Why a NULL refuses its row, in words that follow the value. */
+export function reasonForNull(column: ContractColumn): string {
   if (column.key) return 'is NULL, and the key may not be'
   if (column.required === 'cursor') return 'is NULL, and the run reads by it'
   return column.newest

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type LocalEngine, openLocalEngine } from './engine.ts'
 import type { ContractColumn } from '../model/columns.ts'
+import { type LocalEngine, openLocalEngine } from './engine.ts'
 import { fieldSql, joinLine, joinLines, lineSql, splitLine, splitSql } from './lines.ts'
 
 let local: LocalEngine

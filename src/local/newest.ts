@@ -1,5 +1,5 @@
 import { StetError } from '../errors.ts'
-import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { Contract } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import { identitySql, orderSql } from './typing.ts'
 
@@ -49,7 +49,7 @@ export async function keepNewest(local: LocalConnection, table: string, contract
       from ${table} as l
       join ${repeated} as r
         on ${keyMatch.join(' and ')}`)
-  await refuseTies(local, table, rivals, keyNames, contract, newest)
+  await refuseTies(local, table, rivals, keyNames, contract)
   const losers = await local.count(`select count(*) from ${rivals} where place > 1`)
   await local.run(`delete from ${table} where rowid in (select rid from ${rivals} where place > 1)`)
   await local.run(`drop table ${rivals}`)
@@ -63,7 +63,6 @@ async function refuseTies(
   rivals: string,
   keyNames: readonly string[],
   contract: Contract,
-  newest: ContractColumn | undefined,
 ): Promise<void> {
   const ties = local.newName('ties')
   await local.run(`
@@ -84,7 +83,7 @@ async function refuseTies(
         on l.rowid = v.rid
      where v.age = 1
      order by ${keyNames.map((name) => `v.${name}`).join(', ')}, v.place
-     limit ${TIES_SHOWN * 4}`)
+     limit ${TIED_ROWS_SHOWN}`)
   const rows = shown.map((row) =>
     Object.fromEntries(
       contract.columns.map((column) => [
@@ -93,6 +92,19 @@ async function refuseTies(
       ]),
     ),
   )
+  throw tieError(count, rows, contract)
+}
+
+/** How many rows of ties an error shows. */
+export const TIED_ROWS_SHOWN: number = TIES_SHOWN * 4
+
+/** @param rows Some of the tied rows, by the columns' names. */
+export function tieError(
+  count: number,
+  rows: readonly Readonly<Record<string, string | null>>[],
+  contract: Contract,
+): StetError {
+  const newest = contract.columns.find((column) => column.newest)
   const lines = rows.map(
     (row) =>
       `  ${Object.entries(row)
@@ -104,7 +116,7 @@ async function refuseTies(
     newest === undefined
       ? `differ, and no order column says which of them is newer`
       : `differ although their ${newest.name} is the same`
-  throw new StetError(
+  return new StetError(
     'STET_TIE',
     `${count} ${count === 1 ? 'key has' : 'keys have'} rows that ${claim} (G5); nothing was written. Key (${keys.join(', ')}):\n${lines.join('\n')}`,
     {

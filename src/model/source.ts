@@ -15,12 +15,22 @@ export interface Source<C extends Columns = Columns> {
   readonly description: string
   /** All that decides which rows come, such as a query's text, where {@link description} does not say it; never a secret. */
   readonly identity?: string | undefined
+  /** Set where the source is a query on the target's own connection: it is then never opened, and no row leaves the target. */
+  readonly own?: OwnQuery | undefined
   open(context: SourceContext): Promise<OpenSource>
   /**
    * What time it is at the source, as ISO 8601 in UTC with microseconds; asked before a run reads by a cursor, so that
    * nothing later than this moves the watermark (G4). A source without a clock goes by the caller's.
    */
   clock?(context: { readonly signal: AbortSignal }): Promise<string>
+}
+
+/** A query on a target's own connection, as a source: its rows never leave the target. */
+interface OwnQuery {
+  /** `place` of the target that made it. */
+  readonly place: string
+  /** One statement that gives rows. */
+  readonly query: string
 }
 
 export interface SourceContext {

@@ -1,5 +1,7 @@
 import type { ColumnType, Contract, ContractColumn, KeptColumns } from './columns.ts'
+import type { Difference } from './comparison.ts'
 import type { LocalConnection } from './local.ts'
+import type { RemoteCompare } from './remote.ts'
 import type { RunLog, RunRecord, RunStart } from './run.ts'
 import type { Slice, Watermark } from './slice.ts'
 import type { Reject } from './source.ts'
@@ -22,6 +24,11 @@ export interface Target {
   /** One line for people and the run log; never holds a secret. */
   readonly description: string
   readonly capabilities: TargetCapabilities
+  /**
+   * Tells one place from another, for sources that are queries there ({@link Source.own}); never shown and no secret. Absent
+   * where the target takes none.
+   */
+  readonly place?: string | undefined
   /** Connects. Writes nothing. */
   open(options: OpenTargetOptions): Promise<TargetSession>
   /** The record of runs, for reading only. */
@@ -97,27 +104,13 @@ export interface RowsInScope {
   readonly unheld: readonly string[]
 }
 
-/** What has to happen to the target, as the comparison found it. */
-export interface Difference {
-  /**
-   * Local table: `op` VARCHAR (`insert`, `update`, `delete`, `mark`), the contract's ids, `content_hash` VARCHAR (null
-   * unless kept), `row_id` VARCHAR (only for deletes and marks without a key). A delete and a mark carry the row as it was
-   * pulled. An update also takes the mark off a row that was gone.
-   */
-  readonly table: string
-  readonly inserts: number
-  readonly updates: number
-  readonly deletes: number
-  readonly marks: number
-}
-
 /** What a run knows of what it loads, beside the difference. */
 export interface SliceLoad {
   /** Null where the run owns the whole table. */
   readonly slice: Slice | null
   /** Whether existing keys may not change (G12): the difference then holds inserts only. */
   readonly frozen: boolean
-  /** Local table with the contract's ids: all rows of the load. */
+  /** Local table with the contract's ids: all rows of the load. A relation of the target where the source is a query there. */
   readonly rows: string
   /** Live rows in scope in the target before. */
   readonly live: number
@@ -202,6 +195,8 @@ export interface TargetSession extends AsyncDisposable {
    * attempt has already committed (a lost answer): then its record is returned and nothing else may follow.
    */
   begin(): Promise<RunRecord | null>
+  /** The comparison inside the target, for a source that is a query there. Absent where the target has none. */
+  readonly remote?: RemoteCompare | undefined
   /** In the snapshot that `apply` builds on. */
   rowsInScope(contract: Contract, scope: Scope): Promise<RowsInScope>
   /** Writes the difference, guarded against other writers, and classifies what it did not write. */

@@ -1,6 +1,6 @@
-import type { Comparison } from '../local/compare.ts'
 import { formatColumnType } from '../model/column-type.ts'
 import type { Contract } from '../model/columns.ts'
+import type { Comparison } from '../model/comparison.ts'
 import type { RunCounts } from '../model/run.ts'
 import { type Slice, WHOLE } from '../model/slice.ts'
 import type { Applied } from '../model/target.ts'

@@ -25,7 +25,7 @@ const DEFAULT_KEEP = { updatedAt: 'updated_at', contentHash: 'content_hash', gon
  */
 export async function typesOfSource(
   pipeline: DefinedPipeline,
-  source: OpenSource,
+  source: Pick<OpenSource, 'fields' | 'parts' | 'looked'>,
   table: TargetTable | null,
   local: LocalConnection,
   notice: (message: string) => void,
@@ -61,7 +61,7 @@ function textColumn(name: string): TypedName {
 /** The fields to load: the declared ones, or all. A declared field that the source lacks is refused by name. */
 function wantedNames(
   pipeline: DefinedPipeline,
-  source: OpenSource,
+  source: Pick<OpenSource, 'fields'>,
   notice: (message: string) => void,
 ): readonly string[] {
   const offered = source.fields.map((field) => field.name)
@@ -118,7 +118,7 @@ function sayOverruled(
 
 async function infer(
   pipeline: DefinedPipeline,
-  source: OpenSource,
+  source: Pick<OpenSource, 'parts'>,
   names: readonly string[],
   local: LocalConnection,
 ): Promise<ReadonlyMap<string, TypedName>> {

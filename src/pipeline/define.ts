@@ -141,6 +141,7 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
     refuse(`maxRejects is ${pipeline.maxRejects}; it is a whole number of rows, 0 or more`)
   }
   refuseContradictingSlices(pipeline, refuse)
+  refuseInOwnQuery(pipeline, refuse)
   for (const type of [...Object.values(source.columns ?? {}), ...Object.values(transform?.adds ?? {})])
     parseColumnType(type)
   if (source.columns === undefined) return
@@ -160,6 +161,32 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
     refuse(
       `the cursor is ${cursor}, which is no declared column of the source`,
       `Declared: ${Object.keys(source.columns).join(', ')}`,
+    )
+  }
+}
+
+/** What a query in the target rules out: its rows are never here to be changed or sent. */
+function refuseInOwnQuery(
+  { source, target, transform, write }: DefinedPipeline,
+  refuse: (message: string, hint?: string) => never,
+): void {
+  if (source.own === undefined) return
+  if (source.own.place !== target.place) {
+    refuse(
+      `${source.description} is a query of another target than ${target.description}`,
+      "Take the query from the pipeline's own target, or read it with a source: stet/sources/postgres",
+    )
+  }
+  if (transform !== undefined) {
+    refuse(
+      'transforms rows of a query in the target, which never leave it',
+      'Write the transform into the query, in the SQL of the target',
+    )
+  }
+  if (write.strategy === 'replace-partition' && write.apply !== undefined && write.apply !== 'diff') {
+    refuse(
+      `write.apply is "${write.apply}": a partition is swapped for one that is built from rows that are sent, and those of a query in the target are not`,
+      'Leave apply out, or read the query with a source: stet/sources/postgres',
     )
   }
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { StetError } from '../errors.ts'
+import type { Difference } from '../model/comparison.ts'
 import type { RunCounts } from '../model/run.ts'
-import type { Difference } from '../model/target.ts'
 import { checkEquation, refuseDangerousDeletes, refuseRejects } from './guards.ts'
 
 const TERMS = ['rejected', 'duplicate', 'inserted', 'updated', 'unchanged', 'stale', 'frozen'] as const

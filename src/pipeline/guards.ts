@@ -1,7 +1,7 @@
 import { StetError } from '../errors.ts'
+import type { Difference } from '../model/comparison.ts'
 import type { RunCounts } from '../model/run.ts'
 import type { Reject } from '../model/source.ts'
-import type { Difference } from '../model/target.ts'
 
 /** How many rejects an error shows; the run log has more. */
 const REJECTS_IN_ERROR = 10

@@ -1,10 +1,8 @@
-import { digestOf } from '../local/digest.ts'
 import { interruptOnAbort, openLocalEngine } from '../local/engine.ts'
 import { countsOf, labelsOf, noticesOf, reported, whereaboutsOf } from './account.ts'
 import { findDifference } from './difference.ts'
 import type { Found } from './found.ts'
 import { targetOptions } from './run.ts'
-import { driftOf, samplesOf } from './samples.ts'
 import { sliceOfRun } from './selection.ts'
 import type { DefinedPipeline, Plan, RunOptions } from './types.ts'
 
@@ -49,13 +47,13 @@ export async function plan(pipeline: DefinedPipeline, options: RunOptions = {}):
       rows: looksAtAll(found) ? { before: live, after: live + inserts - deletes - marks } : null,
       creates: found.table === null,
       counts: countsOf(found.rows, found.comparison, asFound),
-      samples: [...(await samplesOf(local, found)), ...(await driftOf(local, found))],
+      samples: [...(await found.samples()), ...(await found.drift())],
       columns: reported(found.contract),
       statements: session.statements(),
       files: found.files,
       rejects: found.rows.rejects,
       notices: notices.all,
-      digest: await digestOf(local, found.comparison.difference.table, found.contract),
+      digest: await found.digest(),
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : error

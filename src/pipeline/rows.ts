@@ -2,8 +2,9 @@ import { StetError } from '../errors.ts'
 import { type Landed, land } from '../local/land.ts'
 import { keepNewest } from '../local/newest.ts'
 import { parseColumnType } from '../model/column-type.ts'
-import type { Contract } from '../model/columns.ts'
+import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
+import type { Seen } from '../model/remote.ts'
 import type { RunRecord } from '../model/run.ts'
 import type { Slice } from '../model/slice.ts'
 import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
@@ -13,7 +14,7 @@ import { refuseOtherSlices } from './slice-rows.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
 import { applyTransform } from './transform.ts'
 import type { DefinedPipeline } from './types.ts'
-import { type CursorPlan, keepWindow, nextWatermark, resolveWindow, type Seen } from './window.ts'
+import { type CursorPlan, keepWindow, nextWatermark, type ResolvedWindow, resolveWindow } from './window.ts'
 
 /** The load, ready to be compared: one row for each key, in the contract's types. */
 export interface ReadyRows {
@@ -98,7 +99,7 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
 }
 
 /** Without a cursor value a row can neither be found again nor move the watermark; the pipeline says what becomes of it. */
-function withCursor(contract: Contract, plan: CursorPlan | null): Contract {
+export function withCursor(contract: Contract, plan: CursorPlan | null): Contract {
   if (plan === null || plan.incremental.nulls === 'include') return contract
   const columns = contract.columns.map((column) =>
     column.name === plan.incremental.cursor ? { ...column, required: 'cursor' as const } : column,
@@ -117,6 +118,18 @@ async function takeWindow(
   }
   const resolved = await resolveWindow(local, plan, column)
   const seen = await keepWindow(local, landed.table, column, resolved, plan.slice)
+  sayOfWindow(notice, column, resolved, seen)
+  const watermark = await nextWatermark(local, plan, column, seen)
+  return { ...seen, window: resolved.recorded, watermark }
+}
+
+/** What of a window people should hear. */
+export function sayOfWindow(
+  notice: (message: string) => void,
+  column: ContractColumn,
+  resolved: ResolvedWindow,
+  seen: Seen,
+): void {
   if (seen.later > 0) {
     notice(
       `${seen.later} ${seen.later === 1 ? 'row has' : 'rows have'} a ${column.name} after ${resolved.window.to}, the end of what this run reads; a later run will take ${seen.later === 1 ? 'it' : 'them'} (G4)`,
@@ -127,8 +140,6 @@ async function takeWindow(
       `${seen.withoutCursor} ${seen.withoutCursor === 1 ? 'row' : 'rows'} without a value of ${column.name} ${seen.withoutCursor === 1 ? 'was' : 'were'} read as well; every run reads them again`,
     )
   }
-  const watermark = await nextWatermark(local, plan, column, seen)
-  return { ...seen, window: resolved.recorded, watermark }
 }
 
 type LandedByContract = Landed & { readonly contract: Contract }
@@ -155,7 +166,7 @@ async function landAll(
 }
 
 /** How many rejects a quarantine may have to take whole; more of them refuse the run. */
-function keepRejectsOf({ onReject, maxRejects = 0 }: DefinedPipeline): number | undefined {
+export function keepRejectsOf({ onReject, maxRejects = 0 }: DefinedPipeline): number | undefined {
   return onReject === 'quarantine' ? maxRejects : undefined
 }
 

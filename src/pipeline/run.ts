@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { isStetError, StetError } from '../errors.ts'
-import { digestOf } from '../local/digest.ts'
 import { interruptOnAbort, openLocalEngine } from '../local/engine.ts'
 import type { LocalConnection } from '../model/local.ts'
 import { NO_COUNTS, type RunRecord, type RunStart, verdictOf } from '../model/run.ts'
@@ -9,13 +8,13 @@ import { type Slice, WHOLE } from '../model/slice.ts'
 import type { CommitExtras, OpenTargetOptions } from '../model/target.ts'
 import { VERSION } from '../version.ts'
 import { countsOf, labelsOf, noticesOf, reported, whereaboutsOf } from './account.ts'
-import { findDifference, type Ledger, sliceToReplace } from './difference.ts'
+import { findDifference, type Ledger } from './difference.ts'
 import type { Found } from './found.ts'
 import { checkEquation } from './guards.ts'
 import { rowsToQuarantine } from './quarantine.ts'
-import { driftOf } from './samples.ts'
 import { sliceOfRun } from './selection.ts'
 import type { DefinedPipeline, Plan, RunOptions, RunResult } from './types.ts'
+import { sliceToReplace } from './workplace.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 const LEASE_TIMEOUT_MS = 15_000
@@ -57,11 +56,11 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
     )
     // A plan that has been applied leaves nothing to do, and may be run again like any other.
     if (options.plan !== undefined && changesOf(found) > 0) {
-      await refuseOtherOutcome(local, found, options.plan)
+      await refuseOtherOutcome(found, options.plan)
     }
     options.onProgress?.({ phase: 'writing', rows: changesOf(found) })
     const { contract, rows, comparison } = found
-    const drift = await driftOf(local, found)
+    const drift = await found.drift()
     const applied = await session.apply(contract, comparison.difference, {
       slice: sliceToReplace(pipeline, slice),
       frozen: found.history.frozen,
@@ -134,9 +133,9 @@ function extrasOf(
   }
 }
 
-async function refuseOtherOutcome(local: LocalConnection, found: Found, plan: Plan): Promise<void> {
+async function refuseOtherOutcome(found: Found, plan: Plan): Promise<void> {
   const { difference } = found.comparison
-  const digest = await digestOf(local, difference.table, found.contract)
+  const digest = await found.digest()
   if (digest === plan.digest) return
   const { inserted, updated, deleted, marked } = plan.counts
   const planned = `${inserted} inserted, ${updated} updated, ${deleted + marked} deleted or marked`

@@ -1,24 +1,32 @@
 import { identitySql, sameSql } from '../local/typing.ts'
-import type { ContractColumn } from '../model/columns.ts'
+import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { Comparison, PlanSample } from '../model/comparison.ts'
 import type { LocalConnection } from '../model/local.ts'
-import type { Found } from './found.ts'
-import type { PlanSample } from './types.ts'
+import type { RowsInScope } from '../model/target.ts'
 
 /** Rows of each kind that a plan shows. */
 const SAMPLES = 5
 
+/** A comparison in the local engine, and the tables that it went by. */
+interface Seen {
+  readonly contract: Contract
+  readonly landed: string
+  readonly scope: RowsInScope | null
+  readonly comparison: Comparison
+}
+
 /** Some rows of the difference of each kind, with what would change. */
-export async function samplesOf(local: LocalConnection, found: Found): Promise<PlanSample[]> {
+export async function samplesOf(local: LocalConnection, seen: Seen): Promise<PlanSample[]> {
   const samples: PlanSample[] = []
   for (const op of ['update', 'delete', 'mark', 'insert'] as const)
-    samples.push(...(await samplesOfKind(local, found, found.comparison.difference.table, op)))
+    samples.push(...(await samplesOfKind(local, seen, seen.comparison.difference.table, op)))
   return samples
 }
 
 /** Some rows of a frozen slice whose source has changed; they stay as they are (G12). */
-export async function driftOf(local: LocalConnection, found: Found): Promise<readonly PlanSample[]> {
-  const { contract, rows, scope, history, comparison } = found
-  if (scope === null || !history.frozen || comparison.frozen === 0) return []
+export async function driftOf(local: LocalConnection, seen: Seen): Promise<readonly PlanSample[]> {
+  const { contract, landed, scope, comparison } = seen
+  if (scope === null || comparison.frozen === 0) return []
   const differing = local.newName('drift')
   const columns = contract.columns
   const key = columns.filter((column) => column.key)
@@ -32,9 +40,9 @@ export async function driftOf(local: LocalConnection, found: Found): Promise<rea
   await local.run(`
     create view ${differing} as
     select 'drift' as op, ${columns.map(({ id }) => `d.${id}`).join(', ')}
-      from ${rows.table} as d
+      from ${landed} as d
      where ${where}`)
-  return samplesOfKind(local, found, differing, 'drift')
+  return samplesOfKind(local, seen, differing, 'drift')
 }
 
 function matchSql(column: ContractColumn): string {
@@ -43,11 +51,10 @@ function matchSql(column: ContractColumn): string {
 
 async function samplesOfKind(
   local: LocalConnection,
-  found: Found,
+  { contract, scope }: Seen,
   from: string,
   op: PlanSample['op'],
 ): Promise<PlanSample[]> {
-  const { contract, scope } = found
   const columns = contract.columns
   const key = columns.filter((column) => column.key)
   const shownKey = key.length > 0 ? key : columns

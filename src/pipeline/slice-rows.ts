@@ -2,11 +2,12 @@ import { StetError } from '../errors.ts'
 import { inSliceSql, requireSliceable } from '../local/slice.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
+import type { ShownRow } from '../model/remote.ts'
 import type { Slice } from '../model/slice.ts'
 import type { ReplacePartition } from '../model/write.ts'
 
 /** Rows of another slice that an error shows. */
-const ROWS_SHOWN = 3
+export const ROWS_SHOWN = 3
 
 /**
  * Refuses a load that holds rows of another slice: the run, not the data, names what is replaced. Loading them would put
@@ -34,11 +35,21 @@ export async function refuseOtherSlices(
      where ${isOther}
      order by all
      limit ${ROWS_SHOWN}`)
+  const named = rows.map((row) =>
+    Object.fromEntries(shown.map(({ id, name }) => [name, row[id] === null ? null : String(row[id])])),
+  )
+  throw otherSlices(count, named, slice)
+}
+
+/** @param rows Some of the rows, by the columns' names. */
+export function otherSlices(count: number, rows: readonly ShownRow[], slice: Slice): StetError {
   const lines = rows.map(
     (row) =>
-      `  ${shown.map(({ id, name }) => `${name}=${row[id] === null ? 'NULL' : String(row[id])}`).join(' ')}`,
+      `  ${Object.entries(row)
+        .map(([name, value]) => `${name}=${value ?? 'NULL'}`)
+        .join(' ')}`,
   )
-  throw new StetError(
+  return new StetError(
     'STET_OUTSIDE_SLICE',
     `${count} ${count === 1 ? 'row of the load does' : 'rows of the load do'} not belong to the slice ${slice.name} of ${slice.by} (G3); nothing was written:\n${lines.join('\n')}`,
     {
@@ -49,7 +60,7 @@ export async function refuseOtherSlices(
 }
 
 /** The column that says which slice a row belongs to. */
-function sliceColumn(contract: Contract, slice: Slice): ContractColumn {
+export function sliceColumn(contract: Contract, slice: Slice): ContractColumn {
   const column = contract.columns.find(({ name }) => name === slice.by)
   if (column !== undefined) return column
   throw new StetError(

@@ -1,4 +1,5 @@
 import type { ColumnOf, Columns, TypeOrigin } from '../model/columns.ts'
+import type { PlanSample } from '../model/comparison.ts'
 import type { ProgressListener } from '../model/progress.ts'
 import type { RunCounts, RunRecord, RunVerdict, Truth } from '../model/run.ts'
 import type { SliceSize } from '../model/slice.ts'
@@ -156,19 +157,6 @@ export interface RunResult {
   readonly rejects: readonly Reject[]
   readonly notices: readonly string[]
   readonly durationMs: number
-}
-
-/** One row that a plan shows: which key, and what would change. */
-export interface PlanSample {
-  /** `drift` is a row of a frozen slice that would change. */
-  readonly op: 'insert' | 'update' | 'delete' | 'mark' | 'drift'
-  readonly key: Readonly<Record<string, string | null>>
-  /** The columns that change: `from` is null for an insert, `to` is null for a delete. */
-  readonly changes: readonly {
-    readonly column: string
-    readonly from: string | null
-    readonly to: string | null
-  }[]
 }
 
 /** What a run would do (`stet plan`), made without changing the target or the record. */

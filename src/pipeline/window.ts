@@ -7,6 +7,7 @@ import { orderSql, readSql } from '../local/typing.ts'
 import { formatColumnType } from '../model/column-type.ts'
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
+import type { Seen } from '../model/remote.ts'
 import type { CursorWindow, Slice, Slicing, Watermark } from '../model/slice.ts'
 import { instantOf, microsecondsOf } from './slices.ts'
 import type { DefinedPipeline, Incremental, RunOptions } from './types.ts'
@@ -260,18 +261,6 @@ async function asText(local: LocalConnection, expression: string): Promise<strin
   return String(row?.text)
 }
 
-/** What became of the rows that were landed, by the cursor. */
-export interface Seen {
-  /** Rows that were left out because they are outside the window or the slice. */
-  readonly outside: number
-  /** Of these, the ones that are later than the upper bound. */
-  readonly later: number
-  /** Rows without a cursor value that were taken in (`nulls: 'include'`). */
-  readonly withoutCursor: number
-  /** The greatest cursor value among the rows that stay, as exact text; null when there is none. */
-  readonly greatest: string | null
-}
-
 /** Takes out of the landed table what is outside the window or the backfill's slice, and says what is left. */
 export async function keepWindow(
   local: LocalConnection,
@@ -309,7 +298,11 @@ async function checkedEnd(
 ): Promise<string> {
   const [row] = await local.rows(`select (${end(text)}) is not null as readable`)
   if (row?.readable === true) return end(text)
-  throw new StetError(
+  throw unreadableEnd(column, text)
+}
+
+export function unreadableEnd(column: ContractColumn, text: string): StetError {
+  return new StetError(
     'STET_USAGE',
     `Cannot read ${JSON.stringify(text)} as a value of the cursor "${column.name}" (${formatColumnType(column.type)})`,
     { hint: 'Write it as the source does, for example 2026-08-07 or 2026-08-07 12:00:00+00' },

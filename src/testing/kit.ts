@@ -1,13 +1,12 @@
 import { deepEqual, equal, fail, ok } from 'node:assert/strict'
 import { StetError } from '../errors.ts'
 import type { RunCounts, RunLogEntry } from '../model/run.ts'
-import type { Target } from '../model/target.ts'
 import type { WriteStrategy } from '../model/write.ts'
 import { definePipeline } from '../pipeline/define.ts'
 import { run } from '../pipeline/run.ts'
 import type { DefinedPipeline, RunOptions, RunResult } from '../pipeline/types.ts'
 import { literalRows } from './literal-source.ts'
-import type { Attempt, Place } from './place.ts'
+import type { Attempt, Place, TargetUnderContract } from './place.ts'
 
 // The rows, loads and looks that the checks of the contract share.
 
@@ -44,11 +43,11 @@ export type Check = (
 ) => void
 
 /** An attempt as a pipeline; also used by the process that gets killed. */
-export function pipelineOf(target: Target, attempt: Attempt): DefinedPipeline {
+export function pipelineOf(target: TargetUnderContract, attempt: Attempt): DefinedPipeline {
   const { table, columns, rows, write, pipeline } = attempt
   return definePipeline({
     name: 'contract',
-    source: literalRows(columns, rows),
+    source: target.sourceOf?.(attempt) ?? literalRows(columns, rows),
     target,
     table,
     write,

@@ -1,6 +1,13 @@
+import type { Source } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
 import type { WriteStrategy } from '../model/write.ts'
 import type { Pipeline, RunOptions } from '../pipeline/types.ts'
+
+/** A target, and where the rows of an attempt come from. */
+export interface TargetUnderContract extends Target {
+  /** A source that the target itself gives for the attempt's rows. Default: literal rows, landed in the local engine. */
+  readonly sourceOf?: ((attempt: Attempt) => Source) | undefined
+}
 
 /**
  * An empty place of the target under contract, made anew for each check: a database, a file. Everything a contract needs to
@@ -8,7 +15,7 @@ import type { Pipeline, RunOptions } from '../pipeline/types.ts'
  */
 export interface Place extends AsyncDisposable {
   /** The target, reaching this place directly. */
-  readonly target: Target
+  readonly target: TargetUnderContract
   /** Runs a statement of the target's own SQL as another writer would. */
   execute(sql: string): Promise<void>
   /** All rows of a table as texts in one fixed form, sorted; kept columns left out. Throws when there is no such table. */

@@ -1,7 +1,8 @@
 import { equal, rejects } from 'node:assert/strict'
 import type { Contract } from '../model/columns.ts'
+import type { Difference } from '../model/comparison.ts'
 import type { LocalConnection } from '../model/local.ts'
-import type { Applied, Difference, Target, TargetSession } from '../model/target.ts'
+import type { Applied, Target, TargetSession } from '../model/target.ts'
 import { run } from '../pipeline/run.ts'
 import {
   type Check,

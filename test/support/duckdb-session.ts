@@ -5,10 +5,10 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { type LocalEngine, openLocalEngine } from '../../src/local/engine.ts'
 import { parseColumnType } from '../../src/model/column-type.ts'
 import type { Contract, ContractColumn, KeptColumns } from '../../src/model/columns.ts'
+import type { Difference } from '../../src/model/comparison.ts'
 import { NO_COUNTS, type RunCounts, type RunRecord, type RunStart } from '../../src/model/run.ts'
 import type {
   CommitExtras,
-  Difference,
   OpenTargetOptions,
   Scope,
   SliceLoad,

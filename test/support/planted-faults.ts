@@ -2,6 +2,7 @@
 import type { PlantedFault } from './plant.ts'
 
 const POSTGRES = 'test/contract/postgres.contract.test.ts'
+const REMOTE = 'test/contract/postgres-remote.contract.test.ts'
 const DUCKDB = 'test/contract/duckdb.contract.test.ts'
 
 /** Faults of the kinds that have doubled or lost data elsewhere; each must make the tests fail that are named. */
@@ -87,6 +88,22 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     replace: 'delete from ${table} where rowid in (select rid from ${rivals} where place > 1 and false)',
     test: DUCKDB,
     caughtBy: 'a losing duplicate that differs is never written',
+  },
+  {
+    name: 'comparison before dedupe, in the server',
+    file: 'targets/postgres/remote/rows.ts',
+    find: 'where v.rid = s.ctid and v.place > 1`',
+    replace: 'where v.rid = s.ctid and v.place > 1 and false`',
+    test: REMOTE,
+    caughtBy: 'PostgreSQL from npm a losing duplicate that differs is never written',
+  },
+  {
+    name: 'no order guard in the comparison in the server',
+    file: 'targets/postgres/remote/compare-sql.ts',
+    find: "when ${isStale} then 'stale'",
+    replace: "when ${isStale} and false then 'stale'",
+    test: REMOTE,
+    caughtBy: 'PostgreSQL from npm a changed row is updated, a new one inserted, an older one left alone',
   },
   {
     name: 'a source that dies midway while the bulk stream ends cleanly',

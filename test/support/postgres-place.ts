@@ -5,7 +5,7 @@ import { run } from '../../src/index.ts'
 import { startProxy, type Unit, type WireProxy } from '../../src/prove/wire/proxy.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
 import { optionsOf, pipelineOf } from '../../src/testing/kit.ts'
-import type { Attempt, FaultPoint, Faults, Place } from '../../src/testing/place.ts'
+import type { Attempt, FaultPoint, Faults, Place, TargetUnderContract } from '../../src/testing/place.ts'
 import { connect, freshDatabase } from './databases.ts'
 
 /** A place in a PostgreSQL database of its own. */
@@ -73,9 +73,12 @@ async function proxyTo(url: string): Promise<WireProxy> {
   return startProxy({ upstream: { host: hostname, port: Number(port) }, database: pathname.slice(1) })
 }
 
-async function countUnits(place: Place, attempt: Attempt): Promise<number> {
+/** The target of a place, reached through another URL. */
+type TargetAt = (url: string, place: Place) => TargetUnderContract
+
+async function countUnits(place: Place, attempt: Attempt, targetAt: TargetAt): Promise<number> {
   await using proxy = await proxyTo(urlOf(place))
-  await run(pipelineOf(postgres({ url: proxy.url }), attempt), { ...optionsOf(attempt), ...IMPATIENT })
+  await run(pipelineOf(targetAt(proxy.url, place), attempt), { ...optionsOf(attempt), ...IMPATIENT })
   return proxy.units().filter(changesState).length
 }
 
@@ -101,27 +104,32 @@ function urlOf(place: Place): string {
 }
 
 /** The connection that carries a message is reset before the server acts on it, or before its answer is heard. */
-export const connectionCuts: Faults = {
-  what: 'the connection cut',
-  attemptSurvives: true,
-  countOf: countUnits,
-  attemptWithFault: async (place, attempt, { at, side }) => {
-    await using proxy = await proxyTo(urlOf(place))
-    proxy.arm({ cut: side, at: nthChange(at) })
-    try {
-      await run(pipelineOf(postgres({ url: proxy.url }), attempt), { ...optionsOf(attempt), ...IMPATIENT })
-      return { claimedSuccess: true }
-    } catch {
-      return { claimedSuccess: false }
-    }
-  },
+export function cutsOf(targetAt: TargetAt): Faults {
+  return {
+    what: 'the connection cut',
+    attemptSurvives: true,
+    countOf: (place, attempt) => countUnits(place, attempt, targetAt),
+    attemptWithFault: async (place, attempt, { at, side }) => {
+      await using proxy = await proxyTo(urlOf(place))
+      proxy.arm({ cut: side, at: nthChange(at) })
+      try {
+        await run(pipelineOf(targetAt(proxy.url, place), attempt), { ...optionsOf(attempt), ...IMPATIENT })
+        return { claimedSuccess: true }
+      } catch {
+        return { claimedSuccess: false }
+      }
+    },
+  }
 }
+
+const plainTarget: TargetAt = (url) => postgres({ url })
+export const connectionCuts = cutsOf(plainTarget)
 
 /** The process is killed while a message, or the answer to it, is on its way. */
 export const processKills: Faults = {
   what: 'the process killed',
   attemptSurvives: false,
-  countOf: countUnits,
+  countOf: (place, attempt) => countUnits(place, attempt, plainTarget),
   attemptWithFault: async (place, attempt, { at, side }: FaultPoint) => {
     await using proxy = await proxyTo(urlOf(place))
     const held = proxy.arm({ hold: side, at: nthChange(at) })

@@ -3,13 +3,13 @@ import { quoteLiteral } from '../../src/local/quote.ts'
 import { localType, localTypeOf } from '../../src/local/typing.ts'
 import { parseColumnType } from '../../src/model/column-type.ts'
 import type { Contract, KeptColumns } from '../../src/model/columns.ts'
+import type { Difference } from '../../src/model/comparison.ts'
 import type { LocalConnection } from '../../src/model/local.ts'
 import { NO_COUNTS, type RunRecord, type RunStart } from '../../src/model/run.ts'
 import type { Slice, SliceSize } from '../../src/model/slice.ts'
 import type {
   Applied,
   CommitExtras,
-  Difference,
   RowsInScope,
   Scope,
   Target,

@@ -3,8 +3,8 @@ import type { ProveCommandOptions } from '../../prove/command.ts'
 import type { ReportFormat } from '../../prove/report/formats.ts'
 import type { Paint } from '../../prove/report/terminal.ts'
 import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
-import { isPipelineFile } from '../pipeline-files.ts'
 import { collect, parseCount, parseDuration } from '../option-values.ts'
+import { isPipelineFile } from '../pipeline-files.ts'
 import type { OutputOptions, Reporter } from '../reporter.ts'
 
 type ProveOptions = OutputOptions &

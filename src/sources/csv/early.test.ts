@@ -8,7 +8,7 @@ import { type LocalEngine, openLocalEngine } from '../../local/engine.ts'
 import { land } from '../../local/land.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { SourceFile } from '../../model/source.ts'
-import { csv, type CsvOptions } from './index.ts'
+import { type CsvOptions, csv } from './index.ts'
 
 let engine: LocalEngine
 let folder: string

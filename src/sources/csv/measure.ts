@@ -6,9 +6,9 @@ import { hasLineLikeRecord, mayBePlain, plainCounter } from './plain.ts'
 import {
   CR,
   LF,
-  readBlocks,
   type RecordFlags,
   type RecordShape,
+  readBlocks,
   type ScanOptions,
   scanRecords,
 } from './records.ts'

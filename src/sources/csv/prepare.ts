@@ -6,7 +6,7 @@ import { copyRecords } from './copy.ts'
 import type { Layout } from './layout.ts'
 import { type Measured, measure, measurePlain, namesOfPlain } from './measure.ts'
 import type { Dialect } from './options.ts'
-import { readBlocks, type RecordShape } from './records.ts'
+import { type RecordShape, readBlocks } from './records.ts'
 import { lineEndOf, shapeOf } from './shape.ts'
 
 /** A file that has been measured, and what DuckDB reads in its place. */

@@ -1,7 +1,8 @@
 import { StetError } from '../../errors.ts'
 import type { Contract } from '../../model/columns.ts'
+import type { Difference } from '../../model/comparison.ts'
 import type { LocalConnection } from '../../model/local.ts'
-import type { Applied, Difference } from '../../model/target.ts'
+import type { Applied } from '../../model/target.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { TableIdentity } from './catalog.ts'
 import type { Connection } from './connection.ts'
@@ -10,7 +11,7 @@ import { pushRows } from './push.ts'
 import * as removal from './removal-sql.ts'
 import * as settle from './settle-sql.ts'
 import { DIFFERENCE, type WriteContext } from './sql.ts'
-import { addKeySql, createTableSql, newTableTarget } from './table-sql.ts'
+import { addKeySql, createTableSql, fillTableSql, newTableTarget } from './table-sql.ts'
 import { sayWhatTriggersChanged, suppressed, triggersOf } from './triggers.ts'
 import * as sql from './write-sql.ts'
 
@@ -46,11 +47,14 @@ export async function applyToNewTable(
   await connection.query(createTableSql(identity, contract))
   const ids = contract.columns.map(({ id }) => id)
   const selected = contract.keep.contentHash === null ? ids : [...ids, 'content_hash']
-  const inserted = await pushRows(connection, local, {
-    select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
-    into: newTableTarget(identity, contract),
-    freeze: true,
-  })
+  const inserted =
+    difference.isInTarget === true
+      ? await countOf(connection, fillTableSql(identity, contract, difference.table))
+      : await pushRows(connection, local, {
+          select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
+          into: newTableTarget(identity, contract),
+          freeze: true,
+        })
   requireSent(inserted, difference.inserts)
   const key = addKeySql(identity, contract, write)
   if (key !== null) await connection.query(key)
@@ -99,13 +103,17 @@ export async function applyToTable(
   }
 }
 
-/** Brings the difference to the server, into a table of its own. */
+/** Brings the difference to the server, into a table of its own; one that was found there is there already. */
 export async function sendDifference(
   { connection, local, difference }: ApplyOptions,
   context: WriteContext,
 ): Promise<void> {
   const { inserts, updates, deletes, marks } = difference
   const total = inserts + updates + deletes + marks
+  if (difference.isInTarget === true) {
+    if (total >= ANALYZE_FROM_ROWS) await connection.query(`analyze ${DIFFERENCE}`)
+    return
+  }
   await connection.query(sql.createDifferenceSql(context))
   const sent = await pushRows(connection, local, {
     select: `select row_number() over (), op, row_id, content_hash, ${context.contract.columns.map(({ id }) => id).join(', ')}

@@ -104,13 +104,13 @@ async function refusable(
 }
 
 /** Whether a text of arrays and ranges of dates and times holds a word that stands for the moment of reading (G9). */
-function clockSql(type: string): string {
+export function clockSql(type: string): string {
   if (!/date|time|^ts(tz)?(multi)?range/i.test(type)) return 'false'
   return `x ~* '\\m(now|today|tomorrow|yesterday|allballs|epoch)\\M'`
 }
 
 /** Whether a text loses something in a type that has no modifier to compare with. */
-function cutSql(base: string): string {
+export function cutSql(base: string): string {
   if (base === 'name') return 'octet_length(x) > 63'
   if (base === '"char"') return 'octet_length(x) > 1'
   if (base === 'oid') return `x !~ '^[0-9]+$'`

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, inject, test } from 'vitest'
+import { freshDatabase } from '../../../test/support/databases.ts'
 import { openLocalEngine } from '../../local/engine.ts'
 import { openConnection } from './connection.ts'
 import { unframer } from './copy-out.ts'
 import { loadDriver } from './driver.ts'
 import { type PulledColumn, pullRows } from './pull.ts'
-import { freshDatabase } from '../../../test/support/databases.ts'
 
 function message(code: string, content: Buffer): Buffer {
   const head = Buffer.alloc(5)

@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { ClientConfig } from 'pg'
 import { StetError } from '../../errors.ts'
+import type { Columns } from '../../model/columns.ts'
+import type { Source } from '../../model/source.ts'
 import type { Target } from '../../model/target.ts'
 import { IDENTIFIER_BYTES_MAX } from './checks.ts'
 import { type Connection, openConnection } from './connection.ts'
@@ -7,11 +10,33 @@ import { loadDriver } from './driver.ts'
 import { describeError } from './errors.ts'
 import { openEditor } from './record/editor.ts'
 import { readRunLog } from './record/run-log.ts'
+import { clockOf, ownQuery, type QueryOptions } from './remote/own-query.ts'
 import { openSession } from './session.ts'
 
 export interface PostgresOptions {
   /** `postgres://user@host:5432/database`. Without it the PG* environment variables and `.pgpass` say where. */
   readonly url?: string | undefined
+}
+
+/** A PostgreSQL database as a target, which is also the source of queries on its own connection. */
+export interface PostgresTarget extends Target {
+  /**
+   * A query in the target's own database as a pipeline's source. Its rows never leave the server: they are checked,
+   * deduplicated and compared there, by the same rules and with the same counts as any other source's.
+   *
+   * @param query One statement that gives rows; it may only read.
+   * @throws {StetError} `STET_CONFIG` when it is used with another target.
+   * @example
+   * const db = postgres({ url: process.env.DATABASE_URL })
+   * definePipeline({
+   *   name: 'orders_final',
+   *   source: db.query('select order_ref, amount, updated_at from raw.orders'),
+   *   target: db,
+   *   table: 'sales.orders_final',
+   *   write: { strategy: 'upsert', key: ['order_ref'], newest: 'updated_at' },
+   * })
+   */
+  query<const C extends Columns = Columns>(query: string, options?: QueryOptions<C>): Source<C>
 }
 
 /**
@@ -21,7 +46,7 @@ export interface PostgresOptions {
  * @example
  * const target = postgres({ url: process.env.DATABASE_URL })
  */
-export function postgres(options: PostgresOptions = {}): Target {
+export function postgres(options: PostgresOptions = {}): PostgresTarget {
   const { url } = options
   // `url: process.env.DATABASE_URL` with nothing in it would go to whatever answers on localhost.
   if ('url' in options && (url === undefined || url === '')) {
@@ -47,9 +72,25 @@ export function postgres(options: PostgresOptions = {}): Target {
       throw describeError(error, action)
     }
   }
+  const description = describeUrl(url)
+  const place = `postgres ${createHash('sha256')
+    .update(url ?? '')
+    .digest('hex')}`
   return {
     kind: 'postgres',
-    description: describeUrl(url),
+    description,
+    place,
+    query: (query, queryOptions = {}) =>
+      ownQuery({
+        place,
+        query,
+        description,
+        columns: queryOptions.columns,
+        clock: async (signal) => {
+          await using connection = await connect(signal)
+          return await clockOf(connection)
+        },
+      }),
     capabilities: {
       strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
       transactional: true,

@@ -26,6 +26,7 @@ import { migrate } from './record/migrations.ts'
 import { keepRejects } from './record/quarantine.ts'
 import { findRecord, finishRun, insertRun } from './record/runs.ts'
 import { moveWatermark } from './record/watermark.ts'
+import { remoteCompare } from './remote/index.ts'
 import { pullScope } from './scope.ts'
 import { keyedPlansSql, settingsSql } from './settings.ts'
 import {
@@ -110,9 +111,11 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
     await moveWatermark(connection, extras.watermark, identity.qualified, record.attemptId)
   }
 
-  const begin = async () => {
-    await connection.query(`begin${mode === 'plan' ? ' read only' : ''};\n${settings}\n${keyedPlansSql()}`)
+  const begin = async (access = mode === 'plan' ? ' read only' : '') => {
+    await connection.query(`begin${access};\n${settings}\n${keyedPlansSql()}`)
     inTransaction = true
+    const [process] = await connection.query('select pg_backend_pid() as pid')
+    if (process?.pid != null) connection.runsIn(process.pid)
   }
 
   const rollback = async () => {
@@ -120,6 +123,17 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
     inTransaction = false
     await connection.query('rollback')
   }
+
+  const remote = remoteCompare({
+    connection,
+    identity,
+    write,
+    table: () => table,
+    doing,
+    // Not read only, also for a plan: its own tables are temporary, and undone with the rest.
+    openTransaction: () => begin(''),
+    undo: rollback,
+  })
 
   return {
     acquire: (run) =>
@@ -187,9 +201,8 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
 
     begin: () =>
       doing('begin to load', async () => {
-        await begin()
-        const [process] = await connection.query('select pg_backend_pid() as pid')
-        if (process?.pid != null) connection.runsIn(process.pid)
+        // A query that was landed here has begun it already, and its rows are in it.
+        if (!inTransaction) await begin()
         if (mode === 'plan') return null
         await lockTable(connection, identity, notice)
         const committed = await findRecord(connection, leaseOf().attemptId)
@@ -211,6 +224,8 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         }
         return null
       }),
+
+    remote,
 
     rowsInScope: (contract, scope) =>
       doing('read', async () => {
@@ -234,7 +249,11 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         return applyToSlice(work, sliced, { frozen, live: load?.live ?? 0 })
       }),
 
-    statements: () => statementsOf({ table, write, slice: scopeSlice, ...contractOf() }, identity, way),
+    statements: () =>
+      statementsOf({ table, write, slice: remote.slice() ?? scopeSlice, ...contractOf() }, identity, {
+        way,
+        found: remote.statements(),
+      }),
 
     commit: (record, extras) =>
       doing('commit', async () => {

@@ -1,15 +1,16 @@
 import { StetError } from '../../errors.ts'
+import type { Difference } from '../../model/comparison.ts'
 import type { Slice } from '../../model/slice.ts'
-import type { Applied, Difference, SliceLoad } from '../../model/target.ts'
+import type { Applied, SliceLoad } from '../../model/target.ts'
 import type { ReplacePartition } from '../../model/write.ts'
 import { type ApplyOptions, applyToTable, NOTHING } from './apply.ts'
 import type { CatalogTable } from './catalog.ts'
-import { hasRowsInDefault, makePartition, type MissingPartition } from './missing-partition.ts'
+import { hasRowsInDefault, type MissingPartition, makePartition } from './missing-partition.ts'
 import { type PartitionsOfSlice, partitionsOfSlice } from './partitions.ts'
 import type { Patience } from './short-locks.ts'
 import type { WriteContext } from './sql.ts'
-import { obstaclesOf } from './swap-checks.ts'
 import { prepareSwap, type Swap, swapPartition } from './swap.ts'
+import { obstaclesOf } from './swap-checks.ts'
 
 /** How a slice can be applied. */
 export type SliceWay =

@@ -5,26 +5,33 @@ import * as settle from './settle-sql.ts'
 import type { SliceWay } from './slice-apply.ts'
 import { isSlicedByKey, type WriteContext } from './sql.ts'
 import { swapStatements } from './swap.ts'
-import { addKeySql, createTableSql, newTableTarget } from './table-sql.ts'
+import { addKeySql, createTableSql, fillTableSql, newTableTarget } from './table-sql.ts'
 import * as sql from './write-sql.ts'
 
 /** What `apply` would send, for people. */
 export function statementsOf(
   context: Omit<WriteContext, 'table'> & { readonly table: WriteContext['table'] | null },
   identity: TableIdentity,
-  way: SliceWay | null = null,
+  /** How a slice would be applied, and how the difference is found where that happens in the server. */
+  {
+    way = null,
+    found = null,
+  }: { readonly way?: SliceWay | null; readonly found?: readonly string[] | null } = {},
 ): readonly string[] {
   const { table, contract, write } = context
   if (table === null) {
     const key = addKeySql(identity, contract, write)
     return [
+      ...(found ?? []),
       createTableSql(identity, contract),
-      `copy ${newTableTarget(identity, contract)} from stdin (format text, freeze)`,
+      found === null
+        ? `copy ${newTableTarget(identity, contract)} from stdin (format text, freeze)`
+        : fillTableSql(identity, contract, 'pg_temp.stet_stage'),
       ...(key === null ? [] : [key]),
     ]
   }
   const full: WriteContext = { ...context, table }
-  const difference = [
+  const difference = found ?? [
     sql.createDifferenceSql(full),
     `copy ${sql.differenceTarget(contract)} from stdin (format text)`,
   ]

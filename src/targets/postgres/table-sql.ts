@@ -40,3 +40,15 @@ export function newTableTarget(identity: TableIdentity, contract: Contract): str
   if (contract.keep.contentHash !== null) names.push(quoteIdentifier(contract.keep.contentHash))
   return `${identity.qualified} (${names.join(', ')})`
 }
+
+/** Fills a new table with rows that are in the server already. */
+export function fillTableSql(identity: TableIdentity, contract: Contract, difference: string): string {
+  const ids = contract.columns.map(({ id }) => `d.${id}`)
+  if (contract.keep.contentHash !== null) ids.push('d.content_hash')
+  return `with written as (
+  insert into ${newTableTarget(identity, contract)}
+  select ${ids.join(', ')}
+    from ${difference} as d
+  returning 1)
+select count(*) as rows from written`
+}

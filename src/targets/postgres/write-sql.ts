@@ -20,7 +20,7 @@ import {
 } from './sql.ts'
 
 /** A table of the target's own types, typmods and collations for the rows that differ. */
-export function createDifferenceSql({ table, contract }: WriteContext): string {
+export function createDifferenceSql({ table, contract }: Pick<WriteContext, 'table' | 'contract'>): string {
   const columns = contract.columns.map((column) => `${inTable('t')(column)} as ${column.id}`)
   return `create temp table stet_difference on commit drop as
 select null::bigint as n, null::text as op, null::text as row_id, null::text as content_hash,
