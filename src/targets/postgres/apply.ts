@@ -12,7 +12,14 @@ import * as removal from './removal-sql.ts'
 import * as settle from './settle-sql.ts'
 import { DIFFERENCE, type WriteContext } from './sql.ts'
 import { addKeySql, createTableSql, fillTableSql, newTableTarget } from './table-sql.ts'
-import { sayWhatTriggersChanged, suppressed, triggersOf } from './triggers.ts'
+import {
+  hasTriggerBefore,
+  movedOut,
+  sayRewritten,
+  sayWhatTriggersChanged,
+  suppressed,
+  triggersOf,
+} from './triggers.ts'
 import * as sql from './write-sql.ts'
 
 /** What comes of a difference of no rows. */
@@ -83,9 +90,7 @@ export async function applyToTable(
   const removed = await remove(connection, context, difference)
   if (difference.inserts + difference.updates === 0) return { ...NOTHING, ...removed }
   if (context.enforcement === 'none') {
-    const inserted = await countOf(connection, sql.appendSql(context))
-    requireAllInserted(inserted, difference.inserts, context)
-    return { ...NOTHING, ...removed, inserted }
+    return { ...NOTHING, ...removed, inserted: await append(options, context) }
   }
   await connection.query(sql.createWorkTablesSql(context))
   const rest =
@@ -134,10 +139,21 @@ async function remove(
   if (marks > 0 && gone === null) {
     throw new StetError('STET_INTERNAL', `${marks} rows are to be marked, and no column is kept for the mark`)
   }
-  return {
-    deleted: deletes === 0 ? 0 : await countOf(connection, removal.deleteSql(context)),
-    marked: marks === 0 || gone === null ? 0 : await countOf(connection, removal.markSql(context, gone)),
+  const deleted = deletes === 0 ? 0 : await countOf(connection, removal.deleteSql(context))
+  if (deleted < deletes && hasTriggerBefore(context.table, 'onDelete')) {
+    const left = await countOf(connection, removal.leftSql(context, null))
+    if (left > 0) throw suppressed(`${left} deletes`, 'onDelete', context)
   }
+  if (marks === 0 || gone === null) return { deleted, marked: 0 }
+  const [row] = await connection.query(removal.markSql(context, gone))
+  const marked = Number(row?.rows)
+  const unmarked = Number(row?.unmarked)
+  if (unmarked > 0) throw suppressed(`${unmarked} marks`, 'onUpdate', context)
+  if (marked < marks && hasTriggerBefore(context.table, 'onUpdate')) {
+    const left = await countOf(connection, removal.leftSql(context, gone))
+    if (left > 0) throw suppressed(`${left} marks`, 'onUpdate', context)
+  }
+  return { deleted, marked }
 }
 
 type NotWritten = Pick<Applied, 'unchanged' | 'stale' | 'frozen'>
@@ -236,9 +252,20 @@ function notInserted(rows: number, context: WriteContext): StetError {
   )
 }
 
-/** Rows without a key cannot be looked up, only counted. */
-function requireAllInserted(inserted: number, wanted: number, context: WriteContext): void {
+/** Rows without a key cannot be looked up, only counted, and held all together against what the database says it has. */
+async function append(
+  { connection, difference, notice }: ApplyOptions,
+  context: WriteContext,
+): Promise<number> {
+  const [row] = await connection.query(sql.appendSql(context))
+  const inserted = Number(row?.rows)
+  const wanted = difference.inserts
   if (inserted !== wanted) throw suppressed(`${wanted - inserted} new rows`, 'onInsert', context)
+  const outside = Number(row?.outside ?? 0)
+  if (outside > 0) throw movedOut(outside, context.slice?.name ?? '', context)
+  const rewritten = context.contract.columns.filter(({ id }) => Number(row?.[id] ?? 0) > 0)
+  sayRewritten(context, rewritten, notice)
+  return inserted
 }
 
 function requireSent(sent: number, wanted: number): void {

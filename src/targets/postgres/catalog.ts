@@ -42,8 +42,11 @@ export interface UniqueIndex {
 
 interface Trigger {
   readonly name: string
+  /** Quoted where needed: the partition whose own trigger it is; null for one of the table itself. */
+  readonly partition: string | null
   readonly onInsert: boolean
   readonly onUpdate: boolean
+  readonly onDelete: boolean
   readonly before: boolean
 }
 
@@ -274,21 +277,34 @@ async function readUniques(connection: Connection, oid: string): Promise<readonl
   })
 }
 
+/** The table's own and those of its partitions. Read from the catalogue alone: `pg_partition_tree()` locks all partitions. */
 async function readTriggers(connection: Connection, oid: string): Promise<readonly Trigger[]> {
   const rows = await connection.query(
-    `select tgname as name,
-            tgtype & 4 <> 0 as on_insert,
-            tgtype & 16 <> 0 as on_update,
-            tgtype & 2 <> 0 as before
-       from pg_trigger
-      where tgrelid = $1 and not tgisinternal and tgenabled <> 'D' and tgtype & 1 <> 0
-      order by tgname`,
+    `with recursive part (oid) as (
+       select $1::oid
+       union
+       select i.inhrelid
+         from pg_inherits as i
+         join part on i.inhparent = part.oid
+     )
+     select t.tgname as name,
+            case when t.tgrelid <> $1::oid then t.tgrelid::regclass::text end as partition,
+            t.tgtype & 4 <> 0 as on_insert,
+            t.tgtype & 16 <> 0 as on_update,
+            t.tgtype & 8 <> 0 as on_delete,
+            t.tgtype & 2 <> 0 as before
+       from pg_trigger as t
+       join part on part.oid = t.tgrelid
+      where not t.tgisinternal and t.tgparentid = 0 and t.tgenabled <> 'D' and t.tgtype & 1 <> 0
+      order by 2 nulls first, 1`,
     [oid],
   )
   return rows.map((row) => ({
     name: row.name ?? '',
+    partition: row.partition ?? null,
     onInsert: row.on_insert === 't',
     onUpdate: row.on_update === 't',
+    onDelete: row.on_delete === 't',
     before: row.before === 't',
   }))
 }

@@ -39,7 +39,23 @@ export function deleteSql(context: WriteContext): string {
 select count(*) as rows from gone`
 }
 
-/** Marks what the load no longer has, and leaves a row that is marked already as it is. */
+/**
+ * How many rows are still there, with the content that they were pulled with, after the delete or the mark. One that another
+ * writer has refreshed or removed is not among them.
+ *
+ * @param gone The column of the mark; null after a delete.
+ */
+export function leftSql(context: WriteContext, gone: string | null): string {
+  const isMeant =
+    gone === null ? `d.op = 'delete'` : `d.op = 'mark'\n     and t.${quoteIdentifier(gone)} is null`
+  return `select count(*) as rows
+  from ${DIFFERENCE} as d
+  join ${context.table.identity.qualified} as t
+    on ${removedRow(context)}
+ where ${isMeant}`
+}
+
+/** Marks what the load no longer has, and leaves a row that is marked already as it is; `unmarked` are those whose mark a trigger took away. */
 export function markSql(context: WriteContext, gone: string): string {
   const { updatedAt } = context.contract.keep
   const stamped = updatedAt === null ? [] : [`${quoteIdentifier(updatedAt)} = now()`]
@@ -50,6 +66,6 @@ export function markSql(context: WriteContext, gone: string): string {
    where d.op = 'mark'
      and t.${quoteIdentifier(gone)} is null
      and ${removedRow(context)}
-  returning 1)
-select count(*) as rows from gone`
+  returning t.${quoteIdentifier(gone)} is not null as marked)
+select count(*) filter (where marked) as rows, count(*) filter (where not marked) as unmarked from gone`
 }

@@ -1,7 +1,9 @@
 import { quoteIdentifier } from '../../local/quote.ts'
 import type { Contract } from '../../model/columns.ts'
+import { inSliceSql } from './slice-sql.ts'
 import {
   assignments,
+  comparedColumns,
   DIFFERENCE,
   EXISTING,
   inDifference,
@@ -18,6 +20,7 @@ import {
   WRITTEN,
   type WriteContext,
 } from './sql.ts'
+import { hasTriggerBefore } from './triggers.ts'
 
 /** A table of the target's own types, typmods and collations for the rows that differ. */
 export function createDifferenceSql({ table, contract }: Pick<WriteContext, 'table' | 'contract'>): string {
@@ -158,14 +161,34 @@ insert into ${WRITTEN}
 select 'insert', * from written`
 }
 
-/** Inserts rows that have no key. */
+/**
+ * Inserts rows that have no key. Where a trigger may change them on the way, also counts those that are not in the slice any
+ * more, and, by column, the values that were not sent. Without a key nothing tells which row was which.
+ */
 export function appendSql(context: WriteContext): string {
+  const { table, contract, slice } = context
   const { names, values } = writtenColumns(context)
+  const isChecked = hasTriggerBefore(table, 'onInsert')
+  const returned = contract.columns.map(inTable('t')).join(', ')
+  const counts = ['(select count(*) from written) as rows']
+  if (isChecked) {
+    if (slice !== null && contract.columns.some(({ name }) => name === slice.by)) {
+      const inSlice = inSliceSql(table, slice, 't')
+      counts.push(`(select count(*) from written as t where (${inSlice}) is not true) as outside`)
+    }
+    // By text, because not every type can be compared, as many times as it is there.
+    for (const column of comparedColumns(contract)) {
+      counts.push(`(select count(*)
+          from (select ${inTable('t')(column)}::text collate "C" from written as t
+                except all
+                select ${inDifference(column)}::text collate "C" from ${DIFFERENCE} as d where d.op = 'insert') as other) as ${column.id}`)
+    }
+  }
   return `with written as (
-  insert into ${context.table.identity.qualified} as t (${names.join(', ')})
+  insert into ${table.identity.qualified} as t (${names.join(', ')})
   select ${values.join(', ')}
     from ${DIFFERENCE} as d
    where d.op = 'insert'
-  returning 1)
-select count(*) as rows from written`
+  returning ${isChecked ? returned : '1'})
+select ${counts.join(',\n       ')}`
 }
