@@ -153,6 +153,8 @@ export function finishBesideSql(
   })
   const identity = { f: 'full', n: 'nothing' }[shape.replicaIdentity]
   return [
+    // A member of the owner's role may exchange a partition; it stays the owner's all the same.
+    `alter table ${beside} owner to ${shape.owner}`,
     ...indexes,
     ...(identity === undefined ? [] : [`alter table ${beside} replica identity ${identity}`]),
     ...shape.columnSettings.map((setting) => `alter table ${beside} ${setting}`),

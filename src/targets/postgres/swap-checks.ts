@@ -63,6 +63,14 @@ select 'moving', format('role %s may not create tables in schema %I', current_us
   join pg_namespace as n on n.oid = c.relnamespace
  where c.oid = (select oid from part) and not has_schema_privilege(n.oid, 'create')
 union all
+-- The server lets no one be given a table who could not have made it, but by a superuser.
+select 'moving', format('role %s, which owns %s, may not create tables in schema %I', pg_get_userbyid(c.relowner), c.oid::regclass, n.nspname)
+  from pg_class as c
+  join pg_namespace as n on n.oid = c.relnamespace
+ where c.oid = (select oid from part) and pg_get_userbyid(c.relowner) <> current_user
+   and not has_schema_privilege(c.relowner, n.oid, 'create')
+   and not (select rolsuper from pg_roles where rolname = current_user)
+union all
 select 'swapping', format('partition %s is itself partitioned', c.oid::regclass)
   from pg_class as c where c.oid = (select oid from part) and c.relkind = 'p'
 union all
