@@ -2,7 +2,7 @@ import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import { formatColumnType } from '../../model/column-type.ts'
 import type { Contract, ContractColumn, KeptColumns } from '../../model/columns.ts'
-import type { WriteStrategy } from '../../model/write.ts'
+import type { ReplacePartition, WriteStrategy } from '../../model/write.ts'
 import { requireIdentifierFits } from '../shared/table-name.ts'
 import {
   type CatalogColumn,
@@ -126,6 +126,31 @@ function requireWritable(table: string, column: ContractColumn, found: CatalogCo
       { hint: 'Run again' },
     )
   }
+}
+
+/** Types whose values have several texts, so that which slice a row belongs to would depend on who is asked. */
+const NO_SLICE_VALUES: Readonly<Record<string, string>> = {
+  json: 'one value of it can be spelled in many ways',
+  jsonb: 'one value of it can be spelled in many ways',
+  xml: 'its values cannot be compared',
+  real: 'it holds -0 and 0, which are equal and two texts, and rounds what is written',
+  'double precision': 'it holds -0 and 0, which are equal and two texts, and rounds what is written',
+}
+
+/** Refuses slices by value of a type whose values are no names: rows would be found by one side and missed by the other. */
+export function requireSliceValues(name: string, contract: Contract, { by, size }: ReplacePartition): void {
+  const column = contract.columns.find((found) => found.name === by)
+  if (size !== 'value' || column === undefined) return
+  const type = formatColumnType(column.type)
+  const why = NO_SLICE_VALUES[type]
+  if (why === undefined) return
+  throw new StetError(
+    'STET_CONFIG',
+    `Cannot cut ${name} into slices by the value of "${by}": ${type}: ${why}`,
+    {
+      hint: 'Cut by a column of type text, a number without rounding, or an enum',
+    },
+  )
 }
 
 function keptNames({ keep }: Contract): readonly string[] {

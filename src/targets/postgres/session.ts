@@ -13,6 +13,7 @@ import {
   requireColumns,
   requireCreatable,
   requireKeyEnforced,
+  requireSliceValues,
   requireTable,
 } from './checks.ts'
 import type { Connection } from './connection.ts'
@@ -182,7 +183,10 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
 
     prepare: (contract) =>
       doing('prepare', async () => {
-        if (write.strategy === 'replace-partition') requirePartitioned(identity.qualified, table, write)
+        if (write.strategy === 'replace-partition') {
+          requirePartitioned(identity.qualified, table, write)
+          requireSliceValues(identity.qualified, contract, write)
+        }
         if (table === null) {
           requireCreatable(identity, contract)
           await requireNullsNotDistinct(connection, contract, write.nullKeys)

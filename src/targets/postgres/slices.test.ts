@@ -461,4 +461,21 @@ for (const { name, url } of postgresServers()) {
     )
     expect(await statements({ strategy: 'upsert', key: ['k'] }, null)).not.toMatch(/delete from|= now\(\)/)
   })
+  for (const type of ['json', 'jsonb', 'real', 'double precision', 'xml']) {
+    for (const has of ['a table', 'no table yet']) {
+      test(`slices by the value of ${type} are refused, with the reason (${has}, ${name})`, async () => {
+        await using b = await bench(url, has === 'a table' ? `create table t (k text, b ${type})` : '')
+        const write = { strategy: 'replace-partition', by: 'b', size: 'value' } as const
+        const slice = sliceNamed('1', 'b', 'value')
+        await expect(
+          load(b.target, { table: 't', write, columns: { k: 'text', b: type }, slice, rows: [] }),
+        ).rejects.toMatchObject({
+          code: 'STET_CONFIG',
+          message: expect.stringMatching(
+            new RegExp(`value of "b": ${type}: (one value|it holds|its values)`),
+          ),
+        })
+      })
+    }
+  }
 }
