@@ -22,7 +22,9 @@ describe.each(targets)('target %s', (name) => {
       (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
     )
     const imported = sources.flatMap((file) => [
-      ...readFileSync(`src/targets/${name}/${file}`, 'utf8').matchAll(/(?:from|import\()\s*'([^.'][^']*)'/g),
+      ...readFileSync(`src/targets/${name}/${file}`, 'utf8').matchAll(
+        /(?:\bfrom|import\()\s*'([^.'\s][^'\s]*)'/g,
+      ),
     ])
     const declared = { ...manifest.dependencies, ...manifest.peerDependencies }
     for (const [, specifier = ''] of imported) {

@@ -294,7 +294,12 @@ function tableOf(
   }
 }
 
+/** Whatever today's files are called: a load is known by its table. */
 async function sourceOf(files: readonly string[], options: LoadOptions): Promise<Source> {
+  return { ...(await fileSource(files, options)), identity: 'the files of the command line' }
+}
+
+async function fileSource(files: readonly string[], options: LoadOptions): Promise<Source> {
   const format = options.format ?? formatOf(files)
   refuseForeignOptions(format, options)
   const columns = options.columns === undefined ? undefined : parseColumns(options.columns)

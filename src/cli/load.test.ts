@@ -307,7 +307,7 @@ export default first
   })
 
   test('a load keeps to the plan of a load', async () => {
-    const load = (...more: string[]) => stet('load', 'orders.csv', '--key', 'order_ref', ...more)
+    const load = (...more: string[]) => stet('load', 'orders.csv', '--key', 'order_ref', ...into, ...more)
     expect((await load('--plan', '--out', 'plan.json')).status).toBe(0)
     const file = join(cwd, 'orders.csv')
     const text = await readFile(file, 'utf8')

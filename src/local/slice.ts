@@ -29,13 +29,27 @@ export function inSliceSql(column: ContractColumn, expr: string, bounds: SliceBo
   const { from, to } = endsFor(column.type, bounds)
   const order = orderSql(column, expr)
   if (bounds.kind === 'range') {
-    // Not as values of the column's type: the end of the last range is greater than a smallint or a numeric(4,0) can be.
+    // Not as values of the column's type: the end of the last range is greater than a smallint or a numeric(4,0) can be,
+    // and a numeric(38,30) no number of its digits.
+    const whole = localTypeOf(column) === 'VARCHAR' ? null : `floor(${expr})::hugeint`
     const end = (digits: string) =>
-      localTypeOf(column) === 'VARCHAR' ? orderSql(column, quoteLiteral(digits)) : `${digits}::hugeint`
-    return `coalesce(${order} >= ${end(from)} and ${order} < ${end(to)}, false)`
+      whole === null ? orderSql(column, quoteLiteral(digits)) : `${digits}::hugeint`
+    return `coalesce(${whole ?? order} >= ${end(from)} and ${whole ?? order} < ${end(to)}, false)`
   }
   const end = (text: string) => orderSql(column, readSql(column, quoteLiteral(text)))
-  return `coalesce(${order} >= ${end(from)} and ${order} < ${end(to)}, false)`
+  // An end that the type cannot hold (the day after 9999-12-31) is none.
+  return `coalesce(${order} >= ${end(from)} and (${end(to)} is null or ${order} < ${end(to)}), false)`
+}
+
+/**
+ * The one name of a value slice: the value as its column prints it. Two names of one slice (`1` and `01`) would have two
+ * leases, and what one of them froze the other would change.
+ *
+ * @returns null when the name is no value of the column.
+ */
+export function valueNameSql(column: ContractColumn, name: string): string {
+  const value = readSql(column, quoteLiteral(name))
+  return `(${localTypeOf(column) === 'VARCHAR' ? identitySql(column, value) : value})::varchar`
 }
 
 /** @throws {StetError} `STET_CONFIG` when values of this type cannot be told apart by slices of this kind. */

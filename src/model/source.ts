@@ -46,6 +46,11 @@ export interface SourceContext {
   readonly mayLookLater?: boolean | undefined
   /** The slice that the run names: `{slice}` in a file's name, bounds in a query. */
   readonly slice?: Slice | undefined
+  /**
+   * Whether a source may leave out what is outside the slice, by a column of this type: not where a transform makes the
+   * column, or where the table holds it in another type. Default: never.
+   */
+  readonly mayNarrow?: ((type: ColumnType) => boolean) | undefined
   /** What the run reads by its cursor. A source may leave out what is outside; the pipeline looks again. */
   readonly cursor?: CursorRequest | undefined
   /** Whether rejected records are wanted whole, for a quarantine. Default false: cut, and only the first of them. */
@@ -131,8 +136,8 @@ interface EarlySelect {
 }
 
 export interface RowLocation {
-  /** Physical line in the file, 1-based, or the row's number where there are no lines. */
-  readonly line: number
+  /** Physical line in the file, 1-based, or the row's number where there are no lines; null where a number means nothing. */
+  readonly line: number | null
   /** The record as it stands in the file. */
   readonly raw: string
 }

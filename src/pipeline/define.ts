@@ -226,6 +226,12 @@ function refuseContradictingSlices(
     )
   }
   if (incremental === undefined) return
+  if (truth === 'snapshot') {
+    refuse(
+      "reads by a cursor and has truth: 'snapshot', which freezes what a whole slice held",
+      "Use strategy: 'insert-once', which never changes a row that is there",
+    )
+  }
   if (write.strategy === 'replace-table' || write.strategy === 'replace-partition') {
     refuse(
       `reads by a cursor and would replace ${write.strategy === 'replace-table' ? 'the table' : 'slices'} by what is new in it (G10)`,

@@ -7,8 +7,9 @@ import type { Found } from './found.ts'
 import { refuseDangerousDeletes, refuseRejects } from './guards.ts'
 import { openLocalWorkplace } from './local-workplace.ts'
 import { openRemoteWorkplace } from './remote-workplace.ts'
+import type { ReadyRows } from './rows.ts'
 import type { DefinedPipeline, RunOptions } from './types.ts'
-import { planCursor } from './window.ts'
+import { type CursorPlan, isBackwards, planCursor } from './window.ts'
 import { type Attempt, missingOf } from './workplace.ts'
 
 /** Of the rejects the log keeps the first; a quarantine has them all, and whole. */
@@ -26,14 +27,22 @@ export async function findDifference(
 ): Promise<Found> {
   const { pipeline, options, slice, session, signal, notice } = attempt
   const progress = options.onProgress ?? (() => undefined)
-  const history = await session.history(pipeline.name, slice?.name ?? WHOLE)
-  const cursor = await planCursor(pipeline, options, history.watermark, slice, signal)
+  const recorded = await session.history(pipeline.name, slice?.name ?? WHOLE)
+  // What another pipeline has frozen is frozen for its runs: with `truth: 'source'` the target follows the source (G12).
+  const history = { ...recorded, frozen: recorded.frozen && pipeline.truth === 'snapshot' }
   const table = await session.describe()
+  // A watermark says what a table holds, and this one is gone.
+  const isVoid = table === null && history.watermark !== null && pipeline.incremental !== undefined
+  if (isVoid)
+    notice(`There is no table ${pipeline.table} any more, so the watermark counts for nothing: all is read`)
+  const asked = isVoid ? { ...options, full: true } : options
+  const cursor = await planCursor(pipeline, asked, history.watermark, slice, signal)
   const open = pipeline.source.own === undefined ? openLocalWorkplace : openRemoteWorkplace
   await using workplace = await open(attempt, { table, cursor, frozen: history.frozen })
   for (const message of workplace.notices) notice(message)
   // Also of a run that fails here: which files there were may be known only when they have been looked at.
-  const rows = await workplace.ready().finally(() => learned({ files: workplace.files }))
+  const ready = await workplace.ready().finally(() => learned({ files: workplace.files }))
+  const rows = await withSafeWatermark(attempt, ready, cursor)
   const { read, outside, filtered, added, afterTransform, rejected, duplicate } = rows
   learned({
     counts: { ...NO_COUNTS, read, outside, filtered, added, afterTransform, rejected, duplicate },
@@ -54,6 +63,29 @@ export async function findDifference(
     isKeyless: contract.columns.every((column) => !column.key),
   })
   return { table, rows, ...compared, files: workplace.files, history, cursor }
+}
+
+/**
+ * A row that was rejected is not loaded, and its cursor may be anywhere: a watermark beyond it would keep it from being read
+ * again when it has been corrected (G4, G9).
+ */
+async function withSafeWatermark(
+  { local, notice }: Attempt,
+  rows: ReadyRows,
+  plan: CursorPlan | null,
+): Promise<ReadyRows> {
+  const { cursor, rejected } = rows
+  if (cursor === null || plan === null) return rows
+  if (await isBackwards(local, plan, rows.contract, cursor.window)) {
+    notice(
+      `The window begins at ${cursor.window?.from}, after its end ${cursor.window?.to}: nothing can be in it. A watermark or start in the future? stet watermark show`,
+    )
+  }
+  if (rejected === 0 || cursor.watermark === null) return rows
+  notice(
+    `The watermark stays where it is, because ${rejected} ${rejected === 1 ? 'row was' : 'rows were'} rejected: the next run reads them again`,
+  )
+  return { ...rows, cursor: { ...cursor, watermark: null } }
 }
 
 /** What the strategy and the truth make of rows that are there and of rows that are not. */

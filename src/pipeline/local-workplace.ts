@@ -23,6 +23,7 @@ export async function openLocalWorkplace(attempt: Attempt, known: Known): Promis
     progress: options.onProgress ?? (() => undefined),
     mayLookLater: true,
     slice: slice ?? undefined,
+    mayNarrow: (type) => mayNarrow(pipeline, table, type),
     keepRejects: pipeline.onReject === 'quarantine',
     cursor: cursor === null ? undefined : cursorRequest(local, cursor, typeInTable(pipeline, table)),
   })
@@ -71,6 +72,22 @@ async function untilLooked<T>(source: OpenSource, work: () => Promise<T>): Promi
   } finally {
     await source.looked?.().catch(() => undefined)
   }
+}
+
+/** Only where the source's column is the very one by which the table is cut. */
+function mayNarrow(
+  { write, transform, incremental, source }: DefinedPipeline,
+  table: TargetTable | null,
+  type: ColumnType,
+): boolean {
+  const by = write.strategy === 'replace-partition' ? write.by : incremental?.cursor
+  if (by === undefined || transform !== undefined) return false
+  if (write.normalizeKey !== undefined && (write.key ?? []).includes(by)) return false
+  const declared = source.columns?.[by]
+  const held =
+    table?.columns.find(({ name }) => name === by)?.type ??
+    (declared === undefined ? undefined : parseColumnType(declared))
+  return held === undefined || held.kind === type.kind
 }
 
 /** The type in which the table, or the declaration, holds the cursor. */

@@ -15,7 +15,8 @@ export function rerunOptions(
   entry: RunLogEntry,
 ): Pick<RunOptions, 'slice' | 'at' | 'window' | 'rerunOf'> {
   const again = {
-    slice: entry.slice === WHOLE ? undefined : entry.slice,
+    // A value slice may be called `all` as well.
+    slice: entry.slice === WHOLE && pipeline.write.strategy !== 'replace-partition' ? undefined : entry.slice,
     at: entry.logicalTime ?? undefined,
     rerunOf: entry.runId,
   }

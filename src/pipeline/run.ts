@@ -102,7 +102,8 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
 }
 
 function refuseUnprotected(pipeline: DefinedPipeline, options: RunOptions): void {
-  if (pipeline.protect !== true || options.full !== true) return
+  const isWhole = options.full === true || options.window?.from === null
+  if (pipeline.protect !== true || pipeline.incremental === undefined || !isWhole) return
   throw new StetError(
     'STET_PROTECTED',
     `Pipeline "${pipeline.name}" is protected: it is not read from the beginning again`,

@@ -1,5 +1,6 @@
 import { StetError } from '../errors.ts'
-import { inSliceSql, requireSliceable } from '../local/slice.ts'
+import { inSliceSql, requireSliceable, valueNameSql } from '../local/slice.ts'
+import { formatColumnType } from '../model/column-type.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { ShownRow } from '../model/remote.ts'
@@ -24,6 +25,7 @@ export async function refuseOtherSlices(
 ): Promise<void> {
   const column = sliceColumn(contract, slice)
   requireSliceable(column, slice.bounds, size === 'hour')
+  if (slice.bounds.kind === 'value') await requireOneName(local, column, slice.name)
   const isOther = `not ${inSliceSql(column, `x.${column.id}`, slice.bounds)}`
   const count = await local.count(`select count(*) from ${table} as x where ${isOther}`)
   if (count === 0) return
@@ -70,4 +72,21 @@ export function sliceColumn(contract: Contract, slice: Slice): ContractColumn {
       hint: 'Add it to the source, or make it in the transform',
     },
   )
+}
+
+/** @throws {StetError} `STET_USAGE` when a slice of a value is not named as its column prints the value. */
+export async function requireOneName(
+  local: LocalConnection,
+  column: ContractColumn,
+  name: string,
+): Promise<void> {
+  const [row] = await local.rows(`select ${valueNameSql(column, name)} as name`)
+  if (row?.name === name) return
+  const type = formatColumnType(column.type)
+  throw new StetError('STET_USAGE', `${JSON.stringify(name)} names no slice of "${column.name}" (${type})`, {
+    hint:
+      typeof row?.name === 'string'
+        ? `Write it as the column prints it: --slice '${row.name}'`
+        : `It is no value of ${type}`,
+  })
 }

@@ -38,7 +38,10 @@ describe('a slice of time (G3)', () => {
 
   test('a day that begins at one o’clock, because midnight was skipped, begins there', () => {
     const { bounds } = sliceOf({ by, size: 'day', zone: 'America/Sao_Paulo' }, '2018-11-04')
-    expect(bounds).toMatchObject({ from: { wall: '2018-11-04 01:00:00', instant: '2018-11-04 03:00:00+00' } })
+    expect(bounds).toMatchObject({
+      // A column without a zone knows of no skipped midnight.
+      from: { wall: '2018-11-04 00:00:00', instant: '2018-11-04 03:00:00+00' },
+    })
   })
 
   test('of two equal hours each has a name of its own', () => {
@@ -53,13 +56,7 @@ describe('a slice of time (G3)', () => {
     expect(names).toEqual(['2026-03-08T01', '2026-03-08T03'])
   })
 
-  const zones = fc.constantFrom(
-    'UTC',
-    'Asia/Seoul',
-    'America/New_York',
-    'Australia/Lord_Howe',
-    'Asia/Kathmandu',
-  )
+  const zones = fc.constantFrom('UTC', 'Asia/Seoul', 'America/New_York', 'Africa/Cairo', 'Asia/Kathmandu')
   const sizes = fc.constantFrom('hour', 'day', 'month')
   const moments = fc.date({ min: new Date('2000-01-01'), max: new Date('2035-01-01'), noInvalidDate: true })
 
@@ -78,6 +75,25 @@ describe('a slice of time (G3)', () => {
         expect(following.bounds).toMatchObject({ from: bounds.to })
       }),
     )
+  })
+
+  test('a day that was skipped, and hours where the clock moves by half of one, are refused', () => {
+    expect(() => sliceOf({ by, size: 'day', zone: 'Pacific/Apia' }, '2011-12-30')).toThrow('There is no day')
+    const hours: Slicing = { by, size: 'hour', zone: 'Australia/Lord_Howe' }
+    expect(() => slicesBetween(hours, '2026-04-05T00', '2026-04-05T03')).toThrow('less than an hour')
+  })
+
+  test('walls of slices leave no gap and do not overlap, whatever the clock does', () => {
+    const walls = slicesBetween(newYork('hour'), '2026-11-01T00', '2026-11-01T02').map(({ bounds }) =>
+      bounds.kind === 'time' ? `${bounds.from.wall.slice(11, 13)}-${bounds.to.wall.slice(11, 13)}` : '',
+    )
+    expect(walls).toEqual(['00-01', '01-02', '02-02', '02-03'])
+    const cairo = sliceOf({ by, size: 'day', zone: 'Africa/Cairo' }, '2026-04-23').bounds
+    expect(cairo).toMatchObject({ to: { wall: '2026-04-24 00:00:00' } })
+  })
+
+  test.each(['a\0b', 'x'.repeat(201)])('a value that cannot be a name is refused', (name) => {
+    expect(() => sliceOf({ by, size: 'value', zone: 'UTC' }, name)).toThrow('cannot name a slice')
   })
 
   test('from and to are both included, and in order', () => {

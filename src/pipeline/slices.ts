@@ -1,9 +1,12 @@
 import { Temporal } from 'temporal-polyfill'
 import { StetError } from '../errors.ts'
-import type { Slice, SliceSize, Slicing, TimeBound } from '../model/slice.ts'
+import type { Slice, SliceSize, Slicing } from '../model/slice.ts'
 
 /** The most slices that one command enumerates: fifty years of days. */
 const SLICES_MAX = 20_000
+const VALUE_BYTES_MAX = 200
+/** Later years are written in ways that databases do not read alike. */
+const YEAR_MAX = 9999
 const HOURS_OF_SIZE = { hour: 1, day: 24, month: 24 * 28 } as const
 
 const NAME_OF_SIZE = {
@@ -24,7 +27,10 @@ const EXAMPLE_OF_SIZE = { hour: '2026-08-07T13', day: '2026-08-07', month: '2026
  */
 export function sliceOf(slicing: Slicing, name: string): Slice {
   const { by, size } = slicing
-  if (size === 'value') return { name, by, bounds: { kind: 'value', value: name } }
+  if (size === 'value') {
+    requireNameable(by, name)
+    return { name, by, bounds: { kind: 'value', value: name } }
+  }
   if (typeof size === 'object') return rangeOf(by, size.range, name)
   const from = startOf(slicing, size, name)
   return timeSlice(slicing, size, from)
@@ -154,12 +160,29 @@ function startOf(slicing: Slicing, size: TimeSize, name: string): Temporal.Zoned
   if (!NAME_OF_SIZE[size].test(name)) throw noSlice(size, name)
   try {
     if (size === 'month') return Temporal.PlainDate.from(`${name}-01`).toZonedDateTime(slicing.zone)
-    if (size === 'day') return Temporal.PlainDate.from(name).toZonedDateTime(slicing.zone)
+    if (size === 'day') return dayOf(slicing.zone, name)
     return hourOf(slicing.zone, name)
   } catch (error) {
     if (error instanceof StetError) throw error
     throw noSlice(size, name)
   }
+}
+
+/** The name of a value is kept in leases and logs. */
+function requireNameable(by: string, name: string): void {
+  if (!name.includes('\0') && Buffer.byteLength(name) <= VALUE_BYTES_MAX) return
+  throw new StetError('STET_USAGE', `${JSON.stringify(name.slice(0, 50))} cannot name a slice of ${by}`, {
+    hint: `Up to ${VALUE_BYTES_MAX} bytes, and none of them zero`,
+  })
+}
+
+function dayOf(zone: string, name: string): Temporal.ZonedDateTime {
+  const day = Temporal.PlainDate.from(name)
+  const start = day.toZonedDateTime(zone)
+  if (start.toPlainDate().equals(day)) return start
+  throw new StetError('STET_USAGE', `There is no day ${name} in ${zone}: its calendar skipped it`, {
+    hint: 'Name the day before or after it',
+  })
 }
 
 function hourOf(zone: string, name: string): Temporal.ZonedDateTime {
@@ -199,7 +222,39 @@ function timeSlice({ by }: Slicing, size: TimeSize, from: Temporal.ZonedDateTime
     day: () => from.toPlainDate().toString(),
     month: () => from.toPlainDate().toString().slice(0, 7),
   }[size]()
-  return { name, by, bounds: { kind: 'time', from: boundOf(from), to: boundOf(next(from, size)) } }
+  const to = next(from, size)
+  if (size === 'hour' && (from.minute !== 0 || to.minute !== 0)) {
+    throw new StetError(
+      'STET_USAGE',
+      `The clock of ${from.timeZoneId} moves by less than an hour there, so hours cannot be slices`,
+      {
+        hint: "Use size: 'day'",
+      },
+    )
+  }
+  const [first, last] = wallsOf(from, size)
+  const bounds = {
+    kind: 'time',
+    from: { wall: first, instant: instantText(from) },
+    to: { wall: last, instant: instantText(to) },
+  } as const
+  return { name, by, bounds }
+}
+
+/**
+ * The ends of a slice as wall time, for columns without a zone: by the calendar alone, because such a column knows of no
+ * midnight that was skipped. Of two equal hours the first owns all rows, since they cannot be told apart.
+ */
+function wallsOf(from: Temporal.ZonedDateTime, size: TimeSize): readonly [string, string] {
+  const wall = (moment: Temporal.PlainDateTime) =>
+    moment.year > YEAR_MAX ? 'infinity' : moment.toString({ smallestUnit: 'second' }).replace('T', ' ')
+  if (size === 'hour') {
+    const end = from.toPlainDateTime().add({ hours: 1 })
+    return [wall(isSecondOfTwo(from) ? end : from.toPlainDateTime()), wall(end)]
+  }
+  const date = from.toPlainDate()
+  const end = date.add(size === 'day' ? { days: 1 } : { months: 1 })
+  return [wall(date.toPlainDateTime()), wall(end.toPlainDateTime())]
 }
 
 /** Whether this hour has come before, by the wall clock, because the clock was put back. */
@@ -208,14 +263,10 @@ function isSecondOfTwo(start: Temporal.ZonedDateTime): boolean {
   return !earlier.equals(start)
 }
 
-function boundOf(moment: Temporal.ZonedDateTime): TimeBound {
-  const wall = moment.toPlainDateTime().toString({ smallestUnit: 'second' }).replace('T', ' ')
-  const instant = moment
-    .toInstant()
-    .toString({ smallestUnit: 'second' })
-    .replace('T', ' ')
-    .replace('Z', '+00')
-  return { wall, instant }
+function instantText(moment: Temporal.ZonedDateTime): string {
+  const utc = moment.withTimeZone('UTC')
+  if (utc.year > YEAR_MAX) return 'infinity'
+  return `${utc.toPlainDateTime().toString({ smallestUnit: 'second' }).replace('T', ' ')}+00`
 }
 
 function rangeOf(by: string, width: number, name: string): Slice {

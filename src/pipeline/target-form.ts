@@ -118,12 +118,29 @@ export async function turnIntoText(
 }
 
 /** A DuckDB relation as a part of a source: rows that a transform made, which stand in no file. */
-export function relationPart(relation: string, textOf: (name: string) => string): SourcePart {
+export function relationPart(
+  local: LocalConnection,
+  relation: string,
+  textOf: (name: string) => string,
+): SourcePart {
   return {
     file: null,
     select: (wanted) =>
       `select ${wanted.map((name, position) => `${textOf(name)} as c${position}`).join(', ')} from ${relation}`,
     rejects: async () => [],
-    locate: async () => [],
+    locate: async (rows) => {
+      if (rows.length === 0) return []
+      const found = await local.rows(`
+        select n, to_json(x)::varchar as raw
+          from (select row_number() over () as n, * from ${relation}) as x
+         where n in (${rows.join(', ')})`)
+      const rawByNumber = new Map(found.map(({ n, raw }) => [Number(n), withoutNumber(String(raw))]))
+      return rows.map((n) => ({ line: null, raw: rawByNumber.get(n) ?? '' }))
+    },
   }
+}
+
+/** The row as it is, without the number by which it was found. */
+function withoutNumber(raw: string): string {
+  return raw.replace(/^\{"n":\d+,/, '{')
 }

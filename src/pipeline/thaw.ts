@@ -37,7 +37,7 @@ export async function thaw(
 
 function namesOf(pipeline: DefinedPipeline, slices: readonly string[]): readonly string[] {
   const slicing: Slicing | null = slicingOf(pipeline)
-  if (slicing === null && slices.length > 0) {
+  if (slicing === null && slices.length > 0 && slices.some((name) => name !== WHOLE)) {
     throw new StetError('STET_USAGE', `Pipeline "${pipeline.name}" is not cut into slices: leave --slice out`)
   }
   if (slicing !== null && slices.length > 0) return slices.map((name) => sliceOf(slicing, name).name)

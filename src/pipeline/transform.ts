@@ -83,7 +83,9 @@ async function transformBySql(
   const before = await local.count(`select count(*) from ${landed}`)
   const rows = await local.count(`select count(*) from ${result}`)
   return {
-    part: relationPart(result, (name) => exactText(quoteIdentifier(name), types.get(name) ?? 'VARCHAR')),
+    part: relationPart(local, result, (name) =>
+      exactText(quoteIdentifier(name), types.get(name) ?? 'VARCHAR'),
+    ),
     names: [...types.keys()],
     rows,
     filtered: Math.max(0, before - rows),
@@ -156,7 +158,7 @@ async function transformByRow(
   }
   if (pending.length > 0) flush()
   appender.closeSync()
-  const part = relationPart(`(${splitSql(table)})`, (name) => fieldSql(names.indexOf(name)))
+  const part = relationPart(local, `(${splitSql(table)})`, (name) => fieldSql(names.indexOf(name)))
   return { part, names, rows, filtered, added }
 }
 

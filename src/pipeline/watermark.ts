@@ -58,6 +58,15 @@ export async function changeWatermark(
   const incremental = requireIncremental(pipeline)
   const signal = options.signal ?? new AbortController().signal
   const record = await recordOf(pipeline, { signal })
+  if (change.kind === 'forget' && pipeline.protect === true) {
+    throw new StetError(
+      'STET_PROTECTED',
+      `Pipeline "${pipeline.name}" is protected: its watermark is not forgotten`,
+      {
+        hint: 'Rewind it (stet watermark rewind 3d), or take protect out of the pipeline',
+      },
+    )
+  }
   const { table } = record
   if (table === null) throw neverRan(pipeline)
   const value = await newValue(pipeline, incremental, change, record.watermark, signal)

@@ -5,7 +5,7 @@ import { quoteLiteral } from '../local/quote.ts'
 import { inSliceSql } from '../local/slice.ts'
 import { orderSql, readSql } from '../local/typing.ts'
 import { formatColumnType } from '../model/column-type.ts'
-import type { ColumnType, ContractColumn } from '../model/columns.ts'
+import type { ColumnType, Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Seen } from '../model/remote.ts'
 import type { CursorWindow, Slice, Slicing, Watermark } from '../model/slice.ts'
@@ -98,7 +98,7 @@ function withoutPlace(description: string): string {
 
 function refuseOtherDefinition(pipeline: DefinedPipeline, watermark: Watermark, definition: string): void {
   if (watermark.definition === definition) return
-  const before = JSON.parse(watermark.definition) as Record<string, unknown>
+  const before = partsOf(watermark.definition)
   const after = JSON.parse(definition) as Record<string, unknown>
   const changed = Object.keys(after).filter(
     (part) => JSON.stringify(before[part]) !== JSON.stringify(after[part]),
@@ -108,11 +108,21 @@ function refuseOtherDefinition(pipeline: DefinedPipeline, watermark: Watermark, 
     `Pipeline "${pipeline.name}" has another ${changed.join(' and ')} than when its watermark ${watermark.value} was set (G4); nothing was read`,
     {
       hint:
-        `Read all of it again: --full. Go on from where it is: stet watermark set ${watermark.value} (with the pipeline's file). ` +
+        `Read all of it again: --full. Go on from where it is: stet watermark set '${watermark.value}' pipeline.ts. ` +
         'Or give the pipeline another name',
       details: { changed, before, after, watermark: watermark.value },
     },
   )
+}
+
+/** A definition that somebody wrote by hand is another one in every part. */
+function partsOf(definition: string): Record<string, unknown> {
+  try {
+    const parts: unknown = JSON.parse(definition)
+    return typeof parts === 'object' && parts !== null ? (parts as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
 }
 
 /** A window of the cursor whose ends are texts of the cursor's type. */
@@ -143,11 +153,11 @@ export async function resolveWindow(
   if (asked !== undefined) return resolved(asMoment(asked.from), asMoment(asked.to))
   if (slice !== null) return resolved(null, null)
   const to = isTime(column.type) ? upperBound(plan, column.type) : null
-  if (full) return resolved(null, to)
   const start = asMoment(incremental.start ?? null)
-  if (watermark === null) return resolved(start, to)
+  // As if there were no watermark.
+  if (full || watermark === null) return resolved(start, to)
   const from = await lessGrace(local, column, watermark.value, incremental.grace)
-  return resolved(await laterOf(local, column, from, start), to)
+  return resolved(from === null ? start : await laterOf(local, column, from, start), to)
 }
 
 /** The window for a source, whose column may have another type than the contract's. */
@@ -223,7 +233,7 @@ export async function lessGrace(
   column: ContractColumn,
   value: string,
   grace: string | number | undefined,
-): Promise<string> {
+): Promise<string | null> {
   if (!isTime(column.type)) {
     const less = typeof grace === 'string' ? Number(grace) : (grace ?? 0)
     if (!Number.isSafeInteger(less) || less < 0) {
@@ -232,18 +242,41 @@ export async function lessGrace(
         `grace is ${JSON.stringify(grace)}; for a cursor of numbers it is a whole number`,
       )
     }
-    return asText(local, `${quoteLiteral(value)}::hugeint - ${less}`)
+    return readable(local, column, decimalLess(value, less))
   }
   if (typeof grace === 'number') {
     throw new StetError('STET_CONFIG', `grace is ${grace}; for a cursor of time it is a length such as '2h'`)
   }
   const micros = microsecondsOf(grace ?? GRACE, 'grace')
   const kind = column.type.kind
-  const moment = `${quoteLiteral(value)}::${kind === 'date' ? 'timestamp' : kind} - to_microseconds(${micros})`
+  const moment = `try_cast(${quoteLiteral(value)} as ${kind === 'date' ? 'timestamp' : kind}) - to_microseconds(${micros})`
   // A part of a day is a whole day for a date: the grace may only become longer.
   return asText(local, kind === 'date' ? `(${moment})::date` : moment)
 }
 
+/** A number less a whole number, in every digit; null for what is no number (`NaN`). */
+function decimalLess(value: string, less: number): string | null {
+  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(value)
+  if (match === null) return null
+  const fraction = match[3] ?? ''
+  const scaled = BigInt(`${match[1]}${match[2]}${fraction}`) - BigInt(less) * 10n ** BigInt(fraction.length)
+  const digits = (scaled < 0n ? -scaled : scaled).toString().padStart(fraction.length + 1, '0')
+  const whole = digits.slice(0, digits.length - fraction.length)
+  return `${scaled < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${digits.slice(-fraction.length)}`}`
+}
+
+/** The text, where the column can hold it; else null: before the first value there can be is the beginning. */
+async function readable(
+  local: LocalConnection,
+  column: ContractColumn,
+  text: string | null,
+): Promise<string | null> {
+  if (text === null) return null
+  const [row] = await local.rows(`select (${readSql(column, quoteLiteral(text))}) is not null as readable`)
+  return row?.readable === true ? text : null
+}
+
+/** The later of two cursor values; the first, where either cannot be read. */
 export async function laterOf(
   local: LocalConnection,
   column: ContractColumn,
@@ -256,9 +289,21 @@ export async function laterOf(
   return row?.later === true ? a : b
 }
 
-async function asText(local: LocalConnection, expression: string): Promise<string> {
+/** Whether a window ends before it begins. */
+export async function isBackwards(
+  local: LocalConnection,
+  plan: CursorPlan,
+  contract: Contract,
+  window: { readonly from: string | null; readonly to: string | null } | null,
+): Promise<boolean> {
+  const column = contract.columns.find(({ name }) => name === plan.incremental.cursor)
+  if (column === undefined || window === null || window.from === null || window.to === null) return false
+  return window.from !== window.to && (await laterOf(local, column, window.from, window.to)) === window.from
+}
+
+async function asText(local: LocalConnection, expression: string): Promise<string | null> {
   const [row] = await local.rows(`select (${expression})::varchar as text`)
-  return String(row?.text)
+  return typeof row?.text === 'string' ? row.text : null
 }
 
 /** Takes out of the landed table what is outside the window or the backfill's slice, and says what is left. */
@@ -319,6 +364,8 @@ async function greatestOf(
     select ${column.id}::varchar as value
       from ${table}
      where ${column.id} is not null
+       -- What is no number or no moment would be the greatest for ever.
+       and lower(${column.id}::varchar) not in ('nan', 'infinity', '-infinity')
      order by ${order} desc
      limit 1`)
   return row === undefined || row.value === null ? null : String(row.value)

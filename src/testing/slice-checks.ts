@@ -179,6 +179,41 @@ export function checksOfSlices(check: Check): void {
     equal(await place.count('t'), 2, 'the number at the boundary belongs to the next range')
   })
 
+  check('a slice of a value has one name', ['G7', 'G12'], async (place) => {
+    const ofNumber = (slice: string): Attempt => ({
+      table: 't',
+      columns: { id: 'text', shop: 'integer' },
+      rows: [['a', '1']],
+      write: { strategy: 'replace-partition', by: 'shop', size: 'value', key: ['id'] },
+      pipeline: { truth: 'snapshot' },
+      options: { slice },
+    })
+    expectCounts(await make(place, ofNumber('1')), { read: 1, inserted: 1 })
+    for (const other of ['01', '+1', 'one']) {
+      await rejects(make(place, ofNumber(other)), (error: unknown) => isRefusal(error, 'STET_USAGE', [other]))
+    }
+  })
+
+  check(
+    'what one pipeline has frozen does not freeze another that follows its source',
+    ['G12'],
+    async (place) => {
+      await make(place, ofSnapshot('2026-08-08', DAY_2))
+      expectCounts(await make(place, ofDay('2026-08-08', DAY_2_AGAIN)), {
+        read: 2,
+        inserted: 1,
+        updated: 1,
+        deleted: 1,
+      })
+    },
+  )
+
+  check('the last day that a date can be is a slice like any other', ['G3'], async (place) => {
+    const last: Rows = [['z', '9999-12-31', 'the end', '1']]
+    expectCounts(await make(place, ofDay('9999-12-31', last)), { read: 1, inserted: 1 })
+    expectCounts(await make(place, ofDay('9999-12-31', last)), { read: 1, unchanged: 1 })
+  })
+
   check('slices of one table may be loaded at once, and one slice twice', ['G3', 'G7'], async (place) => {
     await make(place, ofDay('2026-08-06', [['z', '2026-08-06', 'there', '0']]))
     const days = ['2026-08-07', '2026-08-08', '2026-08-07', '2026-08-08']

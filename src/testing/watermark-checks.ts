@@ -193,6 +193,53 @@ export function checksOfWatermarks(check: Check): void {
     },
   )
 
+  check('a cursor of decimals is not rounded on the way', ['G4'], async (place) => {
+    const priced = (rows: Rows): Attempt => ({
+      table: 't',
+      columns: { id: 'text', n: 'numeric(20,3)' },
+      rows,
+      write: { strategy: 'upsert', key: ['id'] },
+      pipeline: { incremental: { cursor: 'n' } },
+    })
+    const first: Rows = [
+      ['1', '1.500'],
+      ['2', '1.600'],
+    ]
+    expectCounts(await make(place, priced(first)), { read: 2, inserted: 2 })
+    const more: Rows = [...first, ['3', '1.700'], ['4', '2.100']]
+    expectCounts(await make(place, priced(more)), { read: 4, outside: 1, inserted: 2, unchanged: 1 })
+  })
+
+  check('a rejected row that is corrected is read again', ['G4', 'G9'], async (place) => {
+    const attempt = (value: string): Attempt => {
+      const rows: Rows = [
+        ['1', '2025-05-01 00:00:00+00', '1'],
+        ['2', '2025-05-02 00:00:00+00', value],
+        ['3', '2025-05-09 00:00:00+00', '3'],
+      ]
+      const { pipeline, ...others } = byClock(rows, '2025-06-01T12:00:00Z')
+      return { ...others, pipeline: { ...pipeline, maxRejects: 1 } }
+    }
+    const first = await make(place, attempt('oops'))
+    expectCounts(first, { read: 3, inserted: 2, rejected: 1 })
+    equal(await stored(place), undefined)
+    ok(first.notices.some((notice) => notice.startsWith('The watermark stays where it is')))
+    expectCounts(await make(place, attempt('2')), { read: 3, inserted: 1, unchanged: 2 })
+    equal(await stored(place), '2025-05-09 00:00:00+00')
+  })
+
+  check('a table that is gone is read from the beginning again', ['G1', 'G4'], async (place) => {
+    await make(place, byClock(noon, '2025-06-01T12:00:00Z'))
+    await place.execute('drop table t')
+    expectCounts(await make(place, byClock(noon, '2025-06-01T12:01:00Z')), { read: 2, inserted: 2 })
+  })
+
+  check('a window that ends before it begins is told of', ['G4'], async (place) => {
+    const future = await make(place, byClock(noon, '2025-06-01T12:00:00Z', { start: '2027-01-01' }))
+    expectCounts(future, { read: 2, outside: 2 })
+    ok(future.notices.some((notice) => notice.includes('after its end')))
+  })
+
   check('a cursor of numbers has a grace of numbers', ['G4'], async (place) => {
     const byNumber = (rows: Rows, grace: number): Attempt => ({
       ...byClock(rows, '2025-06-01T12:00:00Z'),

@@ -15,7 +15,7 @@ const NUMBERS = new Set<ColumnType['kind']>(['smallint', 'integer', 'bigint', 'n
 export async function narrowQuery(
   query: string,
   fields: readonly QueryField[],
-  { cursor, slice }: Pick<SourceContext, 'cursor' | 'slice'>,
+  { cursor, slice, mayNarrow }: Pick<SourceContext, 'cursor' | 'slice' | 'mayNarrow'>,
 ): Promise<string> {
   const conditions: string[] = []
   const cursorField = fields.find(({ name }) => name === cursor?.column)
@@ -32,12 +32,15 @@ export async function narrowQuery(
     }
   }
   const sliceField = fields.find(({ name }) => name === slice?.by)
-  if (slice !== undefined && sliceField !== undefined) {
+  if (slice !== undefined && sliceField !== undefined && mayNarrow?.(sliceField.type) === true) {
     const name = `q.${quoteIdentifier(sliceField.name)}`
     const { bounds } = slice
     const fits = bounds.kind === 'time' ? TIMES : NUMBERS
-    if (bounds.kind === 'value') conditions.push(`${name}::text = ${quoteLiteral(bounds.value)}`)
-    else if (fits.has(sliceField.type.kind)) {
+    if (bounds.kind === 'value') {
+      // One value of another type has many texts; there the pipeline looks by itself.
+      if (['text', 'varchar'].includes(sliceField.type.kind))
+        conditions.push(`${name} = ${quoteLiteral(bounds.value)}`)
+    } else if (fits.has(sliceField.type.kind)) {
       const { from, to } = endsFor(sliceField.type, bounds)
       conditions.push(`(${name} >= ${quoteLiteral(from)} and ${name} < ${quoteLiteral(to)})`)
     }

@@ -27,5 +27,5 @@ export function withSlice(patterns: readonly string[], slice: Slice | undefined)
       { hint: 'Name the files without {slice} for this slice' },
     )
   }
-  return patterns.map((pattern) => pattern.replaceAll(PLACE, slice.name))
+  return patterns.map((pattern) => pattern.replaceAll(PLACE, () => slice.name))
 }

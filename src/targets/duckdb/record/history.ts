@@ -35,7 +35,7 @@ export async function isFrozen(
         and slice = $2
         and status = 'succeeded'
         and truth = 'snapshot'
-        and rows_after_transform > 0
+        and rows_after_transform > rows_rejected
         and finished_at > coalesce((select max("at")
                                       from ${schema}.event
                                      where kind = 'thaw'

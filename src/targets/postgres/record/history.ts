@@ -32,7 +32,7 @@ export async function isFrozen(connection: Connection, table: string, slice: str
        select from stet.run as r
         where r.table_name = $1 and r.slice = $2
           and r.status = 'succeeded' and r.truth = 'snapshot'
-          and r.rows_after_transform > 0
+          and r.rows_after_transform > r.rows_rejected
           and r.finished_at > coalesce((select max(e.at)
                                           from stet.event as e
                                          where e.kind = 'thaw' and e.table_name = $1 and e.slice = $2),
