@@ -62,7 +62,8 @@ export function dataFileReader(folder: string): DataFileReader {
       const tables = new Map<string, TableState>()
       for (const table of file?.tables ?? []) {
         const full = nameOfTable(name, table.name)
-        if (ignore.table(full)) continue
+        // Of a file that is one table, its name as a file has decided.
+        if (table.name !== '' && ignore.table(full)) continue
         tables.set(full, await stateOfTable(connection, table, countingOf(name, table, ignore)))
       }
       const definitions = (file?.definitions ?? []).map((line) => `${name}: ${line}`).sort()

@@ -1,3 +1,10 @@
+/**
+ * Stet's own log of runs: the tables of its schema, in the server or in a file that holds tables. The name of a file is
+ * never meant, though `stet.duckdb` looks like it.
+ */
+const RUN_LOG = 'stet.*'
+const RUN_LOG_TABLE = /^(?:.*:)?stet\.[^:]*$/
+
 /** What a comparison leaves out: tables, columns as `table.column`, files. `*` stands for any characters. */
 export interface Ignore {
   table(name: string): boolean
@@ -12,12 +19,13 @@ export interface Ignore {
 }
 
 export function ignoring(patterns: readonly string[], varying: readonly string[] = []): Ignore {
-  const tests = patterns.map(toTest)
+  const tests = patterns.filter((pattern) => pattern !== RUN_LOG).map(toTest)
+  const withoutRunLog = patterns.includes(RUN_LOG)
   const matches = (...names: readonly string[]) => tests.some((test) => names.some((name) => test.test(name)))
   const differing = new Set(varying)
   let nothing: Ignore | undefined
   return {
-    table: (name) => matches(name),
+    table: (name) => matches(name) || (withoutRunLog && RUN_LOG_TABLE.test(name)),
     column: (table, column) => matches(`${table}.${column}`),
     file: (path) => matches(path),
     varies: (table, column) => differing.has(`${table}.${column}`),

@@ -169,6 +169,14 @@ describe('diff', () => {
   })
 })
 
+test('the run log is left out by its schema, wherever it is, and no file that is named like it', () => {
+  const ignore = ignoring(['stet.*'])
+  expect(['stet.run', 'wh.duckdb:stet.run', 'stet.duckdb:stet.event'].filter(ignore.table)).toHaveLength(3)
+  expect(['stet.duckdb:orders', 'wh.duckdb:run', 'stet_run', 'a.stet.run'].filter(ignore.table)).toEqual([])
+  expect(['stet.duckdb', 'stet.csv'].filter(ignore.file)).toEqual([])
+  expect(ignore.nothing.table('stet.run')).toBe(false)
+})
+
 test('files are compared by content', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'stet-files-'))
   for (const side of ['clean', 'here']) await mkdir(join(folder, side, 'out'), { recursive: true })
