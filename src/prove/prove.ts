@@ -343,7 +343,13 @@ function verdictOf({ options, baseline, results, planned }: Findings, notReached
   if (baseline.obstacle !== null) return 'inconclusive'
   const classes = new Set(results.flatMap((result) => classesOf(result)))
   if (options.failOn.some((name) => classes.has(name))) return 'convicted'
+  if (!isAnyFaultTried({ results, planned })) return 'inconclusive'
   return notReached > planned.length * MOST_NOT_REACHED ? 'inconclusive' : 'survives'
+}
+
+/** Whether time was left for one of the faults, where some were planned: without any, two equal runs say little. */
+function isAnyFaultTried({ results, planned }: Pick<Findings, 'results' | 'planned'>): boolean {
+  return planned.length === 0 || results.some((result) => result.planned !== null)
 }
 
 /** All that a trial is charged with. */

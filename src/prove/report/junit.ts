@@ -3,7 +3,7 @@ import type { TrialResult } from '../trial.ts'
 import type { Class } from '../verdict.ts'
 import { type Finding, findingsOf, subjectOf } from './findings.ts'
 import { escaped } from './markup.ts'
-import { outcomeText, trialText, verdictText } from './wording.ts'
+import { inconclusiveText, outcomeText, trialText, verdictText } from './wording.ts'
 
 /** One case in JUnit's XML: its body is what a failure, an error or a skip puts into it. */
 interface Case {
@@ -39,13 +39,14 @@ function caseXml({ name, ms, outcome, message, text }: Case, suite: string): str
 }
 
 /** Where nothing could be proved, this is the case that says so. */
-function cleanCase({ clean, obstacle, verdict }: Proof): Case {
+function cleanCase(proof: Proof): Case {
+  const { clean, obstacle, verdict } = proof
   const base = { name: 'two clean runs from the same start', ms: clean.ms }
   if (obstacle !== null) {
     return { ...base, outcome: 'error', message: obstacle.what, text: obstacle.hint ?? '' }
   }
   if (verdict !== 'inconclusive') return { ...base, outcome: 'passed', message: '', text: '' }
-  const message = 'inconclusive: too many places were not met again'
+  const message = `inconclusive: ${inconclusiveText(proof)}`
   return { ...base, outcome: 'error', message, text: message }
 }
 

@@ -6,6 +6,7 @@ import { rowLines } from './rows.ts'
 import { faultText, timelineLines } from './timeline.ts'
 import {
   cleanText,
+  inconclusiveText,
   outcomeText,
   plural,
   pointsAt,
@@ -156,7 +157,7 @@ function closingLines(proof: Proof, paint: Paint): readonly string[] {
     case 'survives':
       return [...lines, `  ${paint.good(verdict)}`]
     case 'inconclusive':
-      return [...lines, `  ${paint.warn(verdict)}  too many places were not met again`]
+      return [...lines, `  ${paint.warn(verdict)}  ${inconclusiveText(proof)}`]
   }
 }
 

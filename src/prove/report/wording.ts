@@ -92,6 +92,14 @@ export function verdictText({ verdict, counts, trials, obstacle }: Proof): strin
   }
 }
 
+/** Why trials that found nothing are no verdict. */
+export function inconclusiveText({ trials }: Proof): string {
+  const isFaultTried = trials.some((trial) => trial.planned !== null)
+  return isFaultTried
+    ? 'too many places were not met again'
+    : 'no fault was tried: --budget ended before the first one'
+}
+
 export interface WorstGap {
   readonly text: string
   readonly trial: number
