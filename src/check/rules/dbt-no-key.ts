@@ -9,9 +9,9 @@ import { findWords, hasWords, isWord } from '../sql/tokens.ts'
 import { hasClock } from './clock.ts'
 import { watermarkFilters } from './watermark.ts'
 
-/** Strategies that replace a slice instead of adding rows. */
+/** Strategies that replace a slice instead of adding rows. `delete+insert` is none: without a key it deletes nothing. */
 const REPLACES =
-  /^(?:insert_overwrite|microbatch|replace_where|delete\+insert|dbt_date_range_replace|insert_overwrite_table|scd2|table_overwrite|dynamic_insert_overwrite|insert_by_period|static_insert_overwrite|delete_insert)$/
+  /^(?:insert_overwrite|microbatch|replace_where|dbt_date_range_replace|insert_overwrite_table|scd2|table_overwrite|dynamic_insert_overwrite|insert_by_period|static_insert_overwrite|delete_insert)$/
 
 /** An incremental model that only ever adds rows; undefined where something replaces or guards them. */
 export function addsOnly(file: FileFacts): DbtModel | undefined {
@@ -158,6 +158,12 @@ export const dbtNoKey: Rule = {
       code: "{{ config(materialized='incremental') }}\nselect * from {{ source('shop', 'orders') }}\n{% if is_incremental() %}\nwhere updated_at > (select max(updated_at) from {{ this }})\n{% endif %}\n",
     },
     {
+      why: 'delete+insert deletes by the key: without one it only inserts',
+      path: 'models/o.sql',
+      lines: [1],
+      code: "{{ config(materialized='incremental', incremental_strategy='delete+insert') }}\nselect * from {{ ref('s') }}\n{% if is_incremental() %}\nwhere d >= current_date - 3\n{% endif %}\n",
+    },
+    {
       why: 'incremental by the folder of dbt_project.yml',
       path: 'models/ev/o.sql',
       lines: [1],
@@ -191,6 +197,12 @@ export const dbtNoKey: Rule = {
       path: 'models/o.sql',
       lines: [],
       code: "{{ config(materialized='incremental', unique_key='id') }}\nselect * from {{ ref('s') }} {% if is_incremental() %} where a >= (select max(a) from {{ this }}) {% endif %}\n",
+    },
+    {
+      why: 'delete+insert with its key',
+      path: 'models/o.sql',
+      lines: [],
+      code: "{{ config(materialized='incremental', incremental_strategy='delete+insert', unique_key='id') }}\nselect * from {{ ref('s') }} {% if is_incremental() %} where a >= (select max(a) from {{ this }}) {% endif %}\n",
     },
     {
       why: 'the key is in the properties',

@@ -28,6 +28,12 @@ export const dbtUnfiltered: Rule = {
       code: "{{ config(materialized='incremental') }}\nselect * from {{ ref('s') }}\n",
     },
     {
+      why: 'the whole source at each run, and delete+insert has no key to delete by',
+      path: 'models/o.sql',
+      lines: [1],
+      code: "{{ config(materialized='incremental', incremental_strategy='delete+insert') }}\nselect * from {{ ref('s') }}\n",
+    },
+    {
       why: 'an incremental block that filters nothing',
       path: 'models/o.sql',
       lines: [1],

@@ -45,6 +45,12 @@ export const strictWatermark: Rule = {
       code: "{{ config(materialized='incremental') }}\nselect * from {{ ref('s') }}\n{% if is_incremental() %}\nwhere updated_at >= (select max(updated_at) from {{ this }})\n{% endif %}\n",
     },
     {
+      why: '>= with delete+insert, which has no key to delete by',
+      path: 'models/ev.sql',
+      lines: [4],
+      code: "{{ config(materialized='incremental', incremental_strategy='delete+insert') }}\nselect * from {{ ref('s') }}\n{% if is_incremental() %}\nwhere updated_at >= (select max(updated_at) from {{ this }})\n{% endif %}\n",
+    },
+    {
       why: 'in an insert',
       path: 'etl/ev.sql',
       lines: [2],
@@ -129,8 +135,7 @@ function judge(filter: WatermarkFilter, use: SqlUse, file: FileFacts): Report | 
     model === undefined
       ? use.statement.conflict !== undefined || use.statement.kind === 'merge'
       : model.config.uniqueKey === undefined || model.config.uniqueKey.length > 0
-  const replaces =
-    model !== undefined && /insert_overwrite|microbatch|delete\+insert/.test(model.config.strategy ?? '')
+  const replaces = model !== undefined && /insert_overwrite|microbatch/.test(model.config.strategy ?? '')
   if (!strict && (keyed || replaces || filter.coalesced)) return undefined
   // A macro is used by models with and without a key.
   if (!strict && model !== undefined && model.config.materialized !== 'incremental') return undefined
