@@ -8,7 +8,7 @@ import type { SourceField } from '../model/source.ts'
 import { contractOf, typesOfSource } from './contract.ts'
 import { typeInTable } from './local-workplace.ts'
 import { keepRejectsOf, type ReadyRows, sayOfWindow, withCursor } from './rows.ts'
-import { otherSlices, ROWS_SHOWN, sliceColumn } from './slice-rows.ts'
+import { otherSlices, ROWS_SHOWN, requireOneName, sliceColumn } from './slice-rows.ts'
 import { nextWatermark, type ResolvedWindow, resolveWindow, unreadableEnd, windowAtSource } from './window.ts'
 import { type Attempt, type Known, looksAtWhole, sliceToReplace, type Workplace } from './workplace.ts'
 
@@ -69,7 +69,9 @@ async function readyThere(
   const window = await takeWindow(attempt, known, remote, contract)
   const replaced = sliceToReplace(pipeline, slice)
   if (replaced !== null && write.strategy === 'replace-partition') {
-    requireSliceable(sliceColumn(contract, replaced), replaced.bounds, write.size === 'hour')
+    const column = sliceColumn(contract, replaced)
+    requireSliceable(column, replaced.bounds, write.size === 'hour')
+    if (replaced.bounds.kind === 'value') await requireOneName(local, column, replaced.name)
     const { count, rows } = await remote.rowsOutside(replaced, ROWS_SHOWN)
     if (count > 0) throw otherSlices(count, rows, replaced)
   }
