@@ -81,9 +81,10 @@ function cut({ kind, point, code }: Fault): TimelineStep {
   return { kind: 'cut', what }
 }
 
-/** `killed after commit 1 of 2`: counted among the points of its kind, whatever other things the run does in between. */
+/** `killed after commit 1 of 2`: counted among points of its kind (all commits are one), whatever else the run does in between. */
 export function faultText({ kind, position, point, code }: Fault, points: readonly Point[]): string {
-  const isAlike = (other: Point) => other.kind === point.kind
+  const family = (kind: string) => (kind.endsWith('commit') ? 'commit' : kind)
+  const isAlike = (other: Point) => family(other.kind) === family(point.kind)
   const place = `${point.kind} ${points.slice(0, position).filter(isAlike).length} of ${points.filter(isAlike).length}`
   switch (kind) {
     case 'kill before':
