@@ -10,8 +10,8 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'no comparison',
     file: 'local/compare.ts',
-    find: "case when t.hit is null then 'insert'",
-    replace: "case when t.hit is null then 'insert' when true then 'update'",
+    find: 'case when t.hit is null then ${VERDICT.insert}',
+    replace: 'case when t.hit is null then ${VERDICT.insert} when true then ${VERDICT.update}',
     test: POSTGRES,
     caughtBy: 'PostgreSQL from npm the same rows again touch nothing',
   },
@@ -136,14 +136,14 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'a slice that also takes the first moment of the next one',
     file: 'local/slice.ts',
-    find: 'order} < ${end(to)}, false)`\n}',
-    replace: 'order} <= ${end(to)}, false)`\n}',
+    find: '${order} < ${end(to)}), false)',
+    replace: '${order} <= ${end(to)}), false)',
     test: DUCKDB,
     caughtBy: 'windows are half-open, in the zone that is named',
   },
   {
     name: 'a slice whose bounds nobody minds, neither when it is compared nor when it is written',
-    file: 'pipeline/difference.ts',
+    file: 'pipeline/local-workplace.ts',
     find: 'if (replaced !== null) return',
     replace: "if (replaced !== null && replaced.name === '') return",
     also: [
