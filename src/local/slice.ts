@@ -1,5 +1,5 @@
 import { StetError } from '../errors.ts'
-import { formatColumnType } from '../model/column-type.ts'
+import { formatColumnType, isNumberType, isTimeType } from '../model/column-type.ts'
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import type { SliceBounds, TimeBound } from '../model/slice.ts'
 import { quoteLiteral } from './quote.ts'
@@ -37,8 +37,7 @@ export function inSliceSql(column: ContractColumn, expr: string, bounds: SliceBo
     return `coalesce(${whole ?? order} >= ${end(from)} and ${whole ?? order} < ${end(to)}, false)`
   }
   const end = (text: string) => orderSql(column, readSql(column, quoteLiteral(text)))
-  // An end that the type cannot hold (the day after 9999-12-31) is none.
-  return `coalesce(${order} >= ${end(from)} and (${end(to)} is null or ${order} < ${end(to)}), false)`
+  return `coalesce(${order} >= ${end(from)} and ${order} < ${end(to)}, false)`
 }
 
 /**
@@ -54,11 +53,10 @@ export function valueNameSql(column: ContractColumn, name: string): string {
 
 /** @throws {StetError} `STET_CONFIG` when values of this type cannot be told apart by slices of this kind. */
 export function requireSliceable(column: ContractColumn, bounds: SliceBounds, isHour: boolean): void {
-  const kind = column.type.kind
-  const sliceable = {
-    time: ['date', 'timestamp', 'timestamptz'],
-    range: ['smallint', 'integer', 'bigint', 'numeric'],
-    value: null,
+  const isSliceable = {
+    time: isTimeType(column.type),
+    range: isNumberType(column.type),
+    value: true,
   }[bounds.kind]
   const refuse = (why: string, hint: string) => {
     throw new StetError(
@@ -67,8 +65,8 @@ export function requireSliceable(column: ContractColumn, bounds: SliceBounds, is
       { hint },
     )
   }
-  if (sliceable === null || sliceable.includes(kind)) {
-    if (isHour && kind === 'date') refuse('it has no hours', "Use size: 'day'")
+  if (isSliceable) {
+    if (isHour && column.type.kind === 'date') refuse('it has no hours', "Use size: 'day'")
     return
   }
   if (bounds.kind === 'time') {

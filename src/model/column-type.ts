@@ -187,3 +187,13 @@ function noType(text: string, reason: string): StetError {
     details: { type: text },
   })
 }
+
+/** Whether values are points in time or days: what can be cut by time, and be a cursor with a clock. */
+export function isTimeType({ kind }: ColumnType): boolean {
+  return kind === 'date' || kind === 'timestamp' || kind === 'timestamptz'
+}
+
+/** Whether values are exact numbers: what can be cut into ranges, and be a cursor without a clock. */
+export function isNumberType({ kind }: ColumnType): boolean {
+  return kind === 'smallint' || kind === 'integer' || kind === 'bigint' || kind === 'numeric'
+}

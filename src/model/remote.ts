@@ -1,6 +1,6 @@
 import type { Contract, ContractColumn } from './columns.ts'
 import type { CompareRules, Comparison, PlanSample } from './comparison.ts'
-import type { CursorWindow, Slice } from './slice.ts'
+import type { CursorWindow, Narrowing, Slice } from './slice.ts'
 import type { Reject, SourceField } from './source.ts'
 
 /** What decides how the answer of a query becomes rows. */
@@ -9,9 +9,7 @@ export interface RemoteRules {
   readonly normalizeKey: 'nfc' | undefined
   /** How many rejects to bring whole, for a quarantine. Default: the first hundred, cut, for people. */
   readonly keepRejects: number | undefined
-  /** What may be left out of the query's answer: ends in the form of the columns' types at the query. */
-  readonly window: CursorWindow | null
-  readonly slice: Slice | null
+  readonly narrowing: Narrowing
 }
 
 /** What a query gave: only rows without fault stay in the stage. */

@@ -1,3 +1,5 @@
+import type { ColumnType } from './columns.ts'
+
 /** How a table is cut into slices: by time in a named zone, by value, or by ranges of whole numbers. */
 export type SliceSize = 'hour' | 'day' | 'month' | 'value' | { readonly range: number }
 
@@ -59,4 +61,12 @@ export interface Watermark {
   readonly setAt: string
   /** The attempt or the person that set it. */
   readonly setBy: string
+}
+
+/** What of a query's answer a run does not need to see. */
+export interface Narrowing {
+  /** Ends in the form of the query's own column; null where they would mean something else there. */
+  readonly window: CursorWindow | null
+  /** With the type of the query's own column; null where it is not the column by which the table is cut. */
+  readonly slice: { readonly slice: Slice; readonly type: ColumnType } | null
 }

@@ -1,6 +1,5 @@
 import { compare } from '../local/compare.ts'
 import { digestOf } from '../local/digest.ts'
-import { parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, Contract } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { OpenSource } from '../model/source.ts'
@@ -8,9 +7,16 @@ import type { RowsInScope, Scope, TargetTable } from '../model/target.ts'
 import { type ReadyRows, readyRows } from './rows.ts'
 import { driftOf, samplesOf } from './samples.ts'
 import { turnIntoText, withTextColumns } from './target-form.ts'
-import type { DefinedPipeline } from './types.ts'
 import { type CursorPlan, windowAtSource } from './window.ts'
-import { type Attempt, type Known, looksAtWhole, sliceToReplace, type Workplace } from './workplace.ts'
+import {
+  type Attempt,
+  type Known,
+  looksAtWhole,
+  mayNarrow,
+  sliceToReplace,
+  typeHeld,
+  type Workplace,
+} from './workplace.ts'
 
 /** Lands the source in the local engine and compares it there with rows that the target gives out. */
 export async function openLocalWorkplace(attempt: Attempt, known: Known): Promise<Workplace> {
@@ -23,9 +29,12 @@ export async function openLocalWorkplace(attempt: Attempt, known: Known): Promis
     progress: options.onProgress ?? (() => undefined),
     mayLookLater: true,
     slice: slice ?? undefined,
-    mayNarrow: (type) => mayNarrow(pipeline, table, type),
+    mayNarrow: (type) => slice !== null && mayNarrow(pipeline, table, slice, type),
     keepRejects: pipeline.onReject === 'quarantine',
-    cursor: cursor === null ? undefined : cursorRequest(local, cursor, typeInTable(pipeline, table)),
+    cursor:
+      cursor === null
+        ? undefined
+        : cursorRequest(local, cursor, typeHeld(pipeline, table, cursor.incremental.cursor)),
   })
   return {
     get files() {
@@ -72,32 +81,6 @@ async function untilLooked<T>(source: OpenSource, work: () => Promise<T>): Promi
   } finally {
     await source.looked?.().catch(() => undefined)
   }
-}
-
-/** Only where the source's column is the very one by which the table is cut. */
-function mayNarrow(
-  { write, transform, incremental, source }: DefinedPipeline,
-  table: TargetTable | null,
-  type: ColumnType,
-): boolean {
-  const by = write.strategy === 'replace-partition' ? write.by : incremental?.cursor
-  if (by === undefined || transform !== undefined) return false
-  if (write.normalizeKey !== undefined && (write.key ?? []).includes(by)) return false
-  const declared = source.columns?.[by]
-  const held =
-    table?.columns.find(({ name }) => name === by)?.type ??
-    (declared === undefined ? undefined : parseColumnType(declared))
-  return held === undefined || held.kind === type.kind
-}
-
-/** The type in which the table, or the declaration, holds the cursor. */
-export function typeInTable(pipeline: DefinedPipeline, table: TargetTable | null): ColumnType | undefined {
-  const cursor = pipeline.incremental?.cursor ?? ''
-  const declared = pipeline.source.columns?.[cursor]
-  return (
-    table?.columns.find(({ name }) => name === cursor)?.type ??
-    (declared === undefined ? undefined : parseColumnType(declared))
-  )
 }
 
 function cursorRequest(local: LocalConnection, plan: CursorPlan, expected: ColumnType | undefined) {

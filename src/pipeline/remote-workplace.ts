@@ -1,16 +1,24 @@
 import { StetError } from '../errors.ts'
 import { requireSliceable } from '../local/slice.ts'
 import { readText } from '../local/typing/reading.ts'
-import type { ColumnType, Contract, ContractColumn } from '../model/columns.ts'
-import type { RemoteCompare, Seen } from '../model/remote.ts'
-import type { CursorWindow } from '../model/slice.ts'
+import { isNumberType, isTimeType } from '../model/column-type.ts'
+import type { Contract, ContractColumn } from '../model/columns.ts'
+import type { RemoteCompare } from '../model/remote.ts'
+import type { CursorWindow, Narrowing } from '../model/slice.ts'
 import type { SourceField } from '../model/source.ts'
 import { contractOf, typesOfSource } from './contract.ts'
-import { typeInTable } from './local-workplace.ts'
-import { keepRejectsOf, type ReadyRows, sayOfWindow, withCursor } from './rows.ts'
+import { keepRejectsOf, type ReadyRows, takeWindow, withCursor } from './rows.ts'
 import { otherSlices, ROWS_SHOWN, requireOneName, sliceColumn } from './slice-rows.ts'
-import { nextWatermark, type ResolvedWindow, resolveWindow, unreadableEnd, windowAtSource } from './window.ts'
-import { type Attempt, type Known, looksAtWhole, sliceToReplace, type Workplace } from './workplace.ts'
+import { unreadableEnd, windowAtSource } from './window.ts'
+import {
+  type Attempt,
+  type Known,
+  looksAtWhole,
+  mayNarrow,
+  sliceToReplace,
+  typeHeld,
+  type Workplace,
+} from './workplace.ts'
 
 /** Has the target land and compare a query of its own: the same steps as SQL there, and no row leaves it. */
 export async function openRemoteWorkplace(attempt: Attempt, known: Known): Promise<Workplace> {
@@ -62,11 +70,16 @@ async function readyThere(
     nullKeys: write.nullKeys ?? 'reject',
     normalizeKey: write.normalizeKey,
     keepRejects: keepRejectsOf(pipeline),
-    window: await windowOfQuery(attempt, known, contract, fields),
-    slice,
+    narrowing: {
+      window: await windowOfQuery(attempt, known, contract, fields),
+      slice: sliceOfQuery(attempt, known, fields),
+    },
   })
   const { read, rejected, rejects } = landed
-  const window = await takeWindow(attempt, known, remote, contract)
+  const window = await takeWindow(attempt, cursor, contract, (column, ends, part) => {
+    requireReadable(column, ends)
+    return remote.keepWindow(column, ends, part)
+  })
   const replaced = sliceToReplace(pipeline, slice)
   if (replaced !== null && write.strategy === 'replace-partition') {
     const column = sliceColumn(contract, replaced)
@@ -104,10 +117,23 @@ async function windowOfQuery(
   const isCursor = ({ name }: { readonly name: string }) => name === cursor.incremental.cursor
   const column = contract.columns.find(isCursor)
   const type = fields.find(isCursor)?.type
-  if (column === undefined || type === undefined || !NARROWING.includes(type.kind)) return null
-  const window = await windowAtSource(local, cursor, type, typeInTable(pipeline, table))
+  if (column === undefined || type === undefined) return null
+  if (!isTimeType(type) && !isNumberType(type)) return null
+  const window = await windowAtSource(local, cursor, type, typeHeld(pipeline, table, column.name))
   if (window !== null) requireReadable(column, window)
   return window
+}
+
+/** The slice, where the query holds its column in the type of the table. */
+function sliceOfQuery(
+  { pipeline, slice }: Attempt,
+  { table }: Known,
+  fields: readonly SourceField[],
+): Narrowing['slice'] {
+  const type = fields.find(({ name }) => name === slice?.by)?.type
+  return slice !== null && type !== undefined && mayNarrow(pipeline, table, slice, type)
+    ? { slice, type }
+    : null
 }
 
 /** The server would call an end that it cannot read a fault of the query. */
@@ -115,37 +141,6 @@ function requireReadable(column: ContractColumn, { from, to }: CursorWindow): vo
   for (const end of [from, to]) {
     if (end !== null && 'reason' in readText(column.type, end)) throw unreadableEnd(column, end)
   }
-}
-
-/** Types whose order is the one by which windows are cut. */
-const NARROWING: readonly ColumnType['kind'][] = [
-  'date',
-  'timestamp',
-  'timestamptz',
-  'smallint',
-  'integer',
-  'bigint',
-  'numeric',
-]
-
-async function takeWindow(
-  { local, notice }: Attempt,
-  { cursor: plan }: Known,
-  remote: RemoteCompare,
-  contract: Contract,
-): Promise<
-  (Seen & { readonly window: ResolvedWindow['recorded']; readonly watermark: string | null }) | null
-> {
-  if (plan === null) return null
-  const column = contract.columns.find(({ name }) => name === plan.incremental.cursor)
-  if (column === undefined) {
-    throw new StetError('STET_COLUMNS', `The query has no column "${plan.incremental.cursor}" to read by`)
-  }
-  const resolved = await resolveWindow(local, plan, column)
-  requireReadable(column, resolved.window)
-  const seen = await remote.keepWindow(column, resolved.window, plan.slice)
-  sayOfWindow(notice, column, resolved, seen)
-  return { ...seen, window: resolved.recorded, watermark: await nextWatermark(local, plan, column, seen) }
 }
 
 function remoteOf({ pipeline, session }: Attempt): RemoteCompare {

@@ -6,7 +6,7 @@ import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Seen } from '../model/remote.ts'
 import type { RunRecord } from '../model/run.ts'
-import type { Slice } from '../model/slice.ts'
+import type { CursorWindow, Slice } from '../model/slice.ts'
 import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
@@ -66,7 +66,7 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
     const landed = await landAll(context, settled, source.parts)
     await source.verify()
     refuseEmptyInference(context, settled, landed.read)
-    const cursor = await takeWindow(context, landed)
+    const cursor = await takeLocalWindow(context, landed)
     const outside = cursor?.outside ?? 0
     return finish(context, landed, cursor, {
       read: landed.read,
@@ -79,7 +79,7 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
   const plain = withCursor(plainContract(sourceTypes), context.cursor)
   const raw = await landUntilHeld(context, plain, source.parts, { keysMatter: false })
   await source.verify()
-  const cursor = await takeWindow(context, raw)
+  const cursor = await takeLocalWindow(context, raw)
   const transformed = await applyTransform(local, pipeline.transform, raw.table, raw.contract, context.signal)
   const settled = contract(typesAfter(pipeline, sourceTypes, transformed.names, table))
   await context.prepare(settled)
@@ -107,24 +107,37 @@ export function withCursor(contract: Contract, plan: CursorPlan | null): Contrac
   return { ...contract, columns }
 }
 
-async function takeWindow(
-  { local, cursor: plan, notice }: RowsContext,
-  landed: LandedByContract,
+function takeLocalWindow(context: RowsContext, landed: LandedByContract): Promise<ReadByCursor | null> {
+  return takeWindow(context, context.cursor, landed.contract, (column, window, slice) =>
+    keepWindow(context.local, landed.table, column, window, slice),
+  )
+}
+
+/**
+ * Takes the window of the cursor out of the landed rows, and says how far the watermark may go.
+ *
+ * @param keep Leaves only what is in the window, where the rows lie.
+ */
+export async function takeWindow(
+  { local, notice }: Pick<RowsContext, 'local' | 'notice'>,
+  plan: CursorPlan | null,
+  contract: Contract,
+  keep: (column: ContractColumn, window: CursorWindow, slice: Slice | null) => Promise<Seen>,
 ): Promise<ReadByCursor | null> {
   if (plan === null) return null
-  const column = landed.contract.columns.find(({ name }) => name === plan.incremental.cursor)
+  const column = contract.columns.find(({ name }) => name === plan.incremental.cursor)
   if (column === undefined) {
     throw new StetError('STET_COLUMNS', `The source has no column "${plan.incremental.cursor}" to read by`)
   }
   const resolved = await resolveWindow(local, plan, column)
-  const seen = await keepWindow(local, landed.table, column, resolved, plan.slice)
+  const seen = await keep(column, resolved.window, plan.slice)
   sayOfWindow(notice, column, resolved, seen)
   const watermark = await nextWatermark(local, plan, column, seen)
   return { ...seen, window: resolved.recorded, watermark }
 }
 
 /** What of a window people should hear. */
-export function sayOfWindow(
+function sayOfWindow(
   notice: (message: string) => void,
   column: ContractColumn,
   resolved: ResolvedWindow,

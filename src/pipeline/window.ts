@@ -4,7 +4,7 @@ import { StetError } from '../errors.ts'
 import { quoteLiteral } from '../local/quote.ts'
 import { inSliceSql } from '../local/slice.ts'
 import { orderSql, readSql } from '../local/typing.ts'
-import { formatColumnType } from '../model/column-type.ts'
+import { formatColumnType, isNumberType, isTimeType } from '../model/column-type.ts'
 import type { ColumnType, Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Seen } from '../model/remote.ts'
@@ -16,9 +16,6 @@ import type { DefinedPipeline, Incremental, RunOptions } from './types.ts'
 const GRACE = '1h'
 const SETTLE_OF_DATABASE = '1m'
 const SETTLE_OF_FILES = '0s'
-
-const NUMBERS: readonly ColumnType['kind'][] = ['smallint', 'integer', 'bigint', 'numeric']
-const TIMES: readonly ColumnType['kind'][] = ['date', 'timestamp', 'timestamptz']
 
 /** What a run reads by its cursor, before the type of the cursor is known. */
 export interface CursorPlan {
@@ -152,7 +149,7 @@ export async function resolveWindow(
   const asMoment = (text: string | null) => (text === null ? null : momentText(text, column.type, zone))
   if (asked !== undefined) return resolved(asMoment(asked.from), asMoment(asked.to))
   if (slice !== null) return resolved(null, null)
-  const to = isTime(column.type) ? upperBound(plan, column.type) : null
+  const to = isTimeType(column.type) ? upperBound(plan, column.type) : null
   const start = asMoment(incremental.start ?? null)
   // As if there were no watermark.
   if (full || watermark === null) return resolved(start, to)
@@ -183,17 +180,12 @@ export async function windowAtSource(
 }
 
 function requireCursorType(column: ContractColumn): void {
-  const { kind } = column.type
-  if (isTime(column.type) || NUMBERS.includes(kind)) return
+  if (isTimeType(column.type) || isNumberType(column.type)) return
   throw new StetError(
     'STET_CONFIG',
     `Column "${column.name}" cannot be a cursor: ${formatColumnType(column.type)} has no order that is the same everywhere`,
     { hint: `Use a time or a whole number, or declare its type: columns: { ${column.name}: 'timestamptz' }` },
   )
-}
-
-function isTime(type: ColumnType): boolean {
-  return TIMES.includes(type.kind)
 }
 
 /** The source's clock less the settle time, as text of the cursor's type. */
@@ -228,13 +220,14 @@ function textOf(moment: Temporal.Instant, type: ColumnType, zone: string): strin
     : wall.toString({ smallestUnit: 'microsecond' }).replace('T', ' ')
 }
 
+/** The value less the grace, as text of the cursor's type; null where there is nothing before it, or it is no number or moment. */
 export async function lessGrace(
   local: LocalConnection,
   column: ContractColumn,
   value: string,
   grace: string | number | undefined,
 ): Promise<string | null> {
-  if (!isTime(column.type)) {
+  if (!isTimeType(column.type)) {
     const less = typeof grace === 'string' ? Number(grace) : (grace ?? 0)
     if (!Number.isSafeInteger(less) || less < 0) {
       throw new StetError(
@@ -311,7 +304,7 @@ export async function keepWindow(
   local: LocalConnection,
   table: string,
   column: ContractColumn,
-  { window }: ResolvedWindow,
+  window: CursorWindow,
   slice: Slice | null,
 ): Promise<Seen> {
   const order = orderSql(column, column.id)

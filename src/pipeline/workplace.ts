@@ -1,3 +1,5 @@
+import { parseColumnType } from '../model/column-type.ts'
+import type { ColumnType } from '../model/columns.ts'
 import type { CompareRules } from '../model/comparison.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { RunRecord } from '../model/run.ts'
@@ -50,6 +52,33 @@ export function missingOf({ write }: DefinedPipeline): 'keep' | 'delete' | 'mark
   if (write.strategy === 'insert-once') return 'keep'
   if (write.strategy === 'replace-table') return 'delete'
   return write.missing ?? (write.strategy === 'upsert' ? 'keep' : 'delete')
+}
+
+/** The type in which the table, or the declaration, holds a column. */
+export function typeHeld(
+  { source }: DefinedPipeline,
+  table: TargetTable | null,
+  column: string,
+): ColumnType | undefined {
+  const declared = source.columns?.[column]
+  return (
+    table?.columns.find(({ name }) => name === column)?.type ??
+    (declared === undefined ? undefined : parseColumnType(declared))
+  )
+}
+
+/** Whether a source may leave out other slices by a column of this type: only by the very one by which the table is cut. */
+export function mayNarrow(
+  pipeline: DefinedPipeline,
+  table: TargetTable | null,
+  { by }: Pick<Slice, 'by'>,
+  type: ColumnType,
+): boolean {
+  const { write, transform } = pipeline
+  if (transform !== undefined) return false
+  if (write.normalizeKey !== undefined && (write.key ?? []).includes(by)) return false
+  const held = typeHeld(pipeline, table, by)
+  return held === undefined || held.kind === type.kind
 }
 
 /** Above this share of the target's rows, pulling the whole table is cheaper than pushing keys (measured: 10-20 %). */

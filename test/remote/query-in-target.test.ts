@@ -228,8 +228,7 @@ describe.each(postgresServers())('a query in the target: $name', ({ url: server 
       nullKeys: 'reject',
       normalizeKey: undefined,
       keepRejects: undefined,
-      window: null,
-      slice: null,
+      narrowing: { window: null, slice: null },
     } as const
     expect(await remote.land(query, { ...contract, keep }, rules)).toMatchObject({ read: 1, rejected: 0 })
     expect(await remote.keepNewest()).toBe(0)

@@ -136,8 +136,8 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'a slice that also takes the first moment of the next one',
     file: 'local/slice.ts',
-    find: '${order} < ${end(to)}), false)',
-    replace: '${order} <= ${end(to)}), false)',
+    find: '${order} < ${end(to)}, false)`\n}',
+    replace: '${order} <= ${end(to)}, false)`\n}',
     test: DUCKDB,
     caughtBy: 'windows are half-open, in the zone that is named',
   },

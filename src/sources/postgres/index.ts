@@ -1,9 +1,11 @@
+import { narrowQuery } from '../../local/narrow.ts'
+import { isNumberType, isTimeType } from '../../model/column-type.ts'
 import type { Columns } from '../../model/columns.ts'
+import type { Narrowing } from '../../model/slice.ts'
 import type { OpenSource, Source, SourceContext } from '../../model/source.ts'
 import { rowAsJson, rowsAt } from '../shared/text-table.ts'
 import { loadDriver } from './driver.ts'
 import { describeQuery, type QueryField } from './fields.ts'
-import { narrowQuery } from './narrow.ts'
 import { pullRows } from './pull.ts'
 import { openSession } from './session.ts'
 
@@ -45,7 +47,7 @@ async function openQuery(url: string, query: string, context: SourceContext): Pr
   const statement = query.trim().replace(/(\s*;)+$/, '')
   await using session = await openSession(await loadDriver(), url, signal)
   const fields = await describeQuery(session, statement)
-  const narrowed = await narrowQuery(statement, fields, context)
+  const narrowed = narrowQuery(statement, await narrowingOf(fields, context))
   const table = await pullRows({ session, local, query: narrowed, fields, signal, progress })
   const positionByName = new Map(fields.map(({ name }, i) => [name, i]))
   return {
@@ -68,6 +70,21 @@ async function openQuery(url: string, query: string, context: SourceContext): Pr
     ],
     verify: async () => undefined,
     [Symbol.asyncDispose]: () => local.run(`drop table ${table}`),
+  }
+}
+
+/** Where a column has another type than the ends are in, nothing is left out here. */
+async function narrowingOf(
+  fields: readonly QueryField[],
+  { cursor, slice, mayNarrow }: SourceContext,
+): Promise<Narrowing> {
+  const typeOf = (column: string | undefined) => fields.find(({ name }) => name === column)?.type
+  const cursorType = typeOf(cursor?.column)
+  const isOrdered = cursorType !== undefined && (isTimeType(cursorType) || isNumberType(cursorType))
+  const type = typeOf(slice?.by)
+  return {
+    window: cursor !== undefined && isOrdered ? await cursor.window(cursorType) : null,
+    slice: slice !== undefined && type !== undefined && mayNarrow?.(type) === true ? { slice, type } : null,
   }
 }
 

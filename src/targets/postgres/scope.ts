@@ -1,5 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
 import { localTypeOf } from '../../local/typing.ts'
+import { isNumberType, isTimeType } from '../../model/column-type.ts'
 import type { Contract, ContractColumn } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { RowsInScope, Scope } from '../../model/target.ts'
@@ -124,9 +125,6 @@ async function sendKeys(
   return `(select ${ids} from pg_temp.stet_keys)`
 }
 
-/** Types whose order is the same in the local engine and in PostgreSQL, whatever the collation. */
-const SAME_ORDER = new Set(['smallint', 'integer', 'bigint', 'numeric', 'date', 'timestamp', 'timestamptz'])
-
 /** The range of a partition column that is part of the key, as literals, so that the planner visits only those partitions. */
 async function partitionRange(
   local: LocalConnection,
@@ -138,7 +136,8 @@ async function partitionRange(
     (column) =>
       table.partitionColumns?.includes(column.name) === true &&
       !column.asText &&
-      SAME_ORDER.has(column.type.kind),
+      // Their order is the same in the local engine and in PostgreSQL, whatever the collation.
+      (isNumberType(column.type) || isTimeType(column.type)),
   )
   const conditions: string[] = []
   for (const column of pruning) {

@@ -1,7 +1,7 @@
 import { StetError } from '../../../errors.ts'
 import { isRequired, reasonForNull } from '../../../local/land.ts'
-import { quoteIdentifier, quoteLiteral } from '../../../local/quote.ts'
-import { endsFor } from '../../../local/slice.ts'
+import { narrowQuery } from '../../../local/narrow.ts'
+import { quoteIdentifier } from '../../../local/quote.ts'
 import { readText } from '../../../local/typing/reading.ts'
 import type { ContractColumn } from '../../../model/columns.ts'
 import type { RemoteLanded, RemoteRules } from '../../../model/remote.ts'
@@ -129,41 +129,11 @@ select ${values.join(',\n       ')},
        ${raw},
        ${bad}
   from (select ${columns.map(({ column, x, reading }) => `${x} as x_${column.id}, ${reading.value} as v_${column.id}`).join(',\n               ')}
-          from (${narrowed(bare(query), answer, rules)}
+          from (${narrowQuery(bare(query), rules.narrowing)}
                 offset 0) as q
         offset 0) as w`
   return { sql, tries: [...tries.values()] }
 }
-
-/** The query less what is outside of the window and the slice, as far as its own types can tell; the stage looks again. */
-function narrowed(query: string, answer: readonly CatalogColumn[], { window, slice }: RemoteRules): string {
-  const conditions: string[] = []
-  if (window !== null) {
-    const name = `q.${quoteIdentifier(window.cursor)}`
-    const ends = [
-      ...(window.from === null ? [] : [`${name} >= ${quoteLiteral(window.from)}`]),
-      ...(window.to === null ? [] : [`${name} <= ${quoteLiteral(window.to)}`]),
-    ].join(' and ')
-    // A row without a value comes as well: the pipeline says what becomes of it, and counts it.
-    if (ends !== '') conditions.push(`((${ends}) or ${name} is null)`)
-  }
-  const by = slice === null ? undefined : answer.find(({ name }) => name === slice.by)
-  if (slice !== null && by !== undefined) {
-    const name = `q.${quoteIdentifier(by.name)}`
-    const { bounds } = slice
-    const fits = bounds.kind === 'time' ? TIMES : NUMBERS
-    if (bounds.kind === 'value') conditions.push(`${name}::text = ${quoteLiteral(bounds.value)}`)
-    else if (fits.includes(by.type.kind)) {
-      const { from, to } = endsFor(by.type, bounds)
-      conditions.push(`(${name} >= ${quoteLiteral(from)} and ${name} < ${quoteLiteral(to)})`)
-    }
-  }
-  const where = conditions.length === 0 ? '' : `\n where ${conditions.join(' and ')}`
-  return `select q.* from (${query}\n) as q${where}`
-}
-
-const TIMES: readonly string[] = ['date', 'timestamp', 'timestamptz']
-const NUMBERS: readonly string[] = ['smallint', 'integer', 'bigint', 'numeric']
 
 async function rejectsOf(
   connection: Asked,
