@@ -32,9 +32,12 @@ export async function findDifference(
   const history = { ...recorded, frozen: recorded.frozen && pipeline.truth === 'snapshot' }
   const table = await session.describe()
   // A watermark says what a table holds, and this one is gone.
-  const isVoid = table === null && history.watermark !== null && pipeline.incremental !== undefined
+  const isVoid =
+    table === null && history.watermark !== null && slice === null && options.window === undefined
   if (isVoid)
-    notice(`There is no table ${pipeline.table} any more, so the watermark counts for nothing: all is read`)
+    notice(
+      `There is no table ${pipeline.table} any more, so the watermark counts for nothing: the run begins at the start`,
+    )
   const asked = isVoid ? { ...options, full: true } : options
   const cursor = await planCursor(pipeline, asked, history.watermark, slice, signal)
   const open = pipeline.source.own === undefined ? openLocalWorkplace : openRemoteWorkplace
