@@ -8,7 +8,8 @@ import type { WriteStrategy } from '../src/model/write.ts'
 import { run } from '../src/pipeline/run.ts'
 import { postgres } from '../src/targets/postgres/index.ts'
 import { pipelineOf } from '../src/testing/kit.ts'
-import { connect, freshDatabase, postgresServers } from './support/databases.ts'
+import { connect, postgresServers } from './support/databases.ts'
+import { bench } from './support/postgres-bench.ts'
 import { systemBinaries } from './support/postgres-binaries.ts'
 import { contractFor, type Load, load, sliceNamed } from './support/postgres-target.ts'
 
@@ -34,20 +35,6 @@ const CHANGED = [
   ['b', '2026-08-07', '2'],
   ['e', '2026-08-07', '1'],
 ]
-
-/** A database with a setup, a target on it, and a way to look. */
-async function bench(server: string, setup: string) {
-  const url = await freshDatabase(server)
-  const db = await connect(url)
-  await db.client.query(setup)
-  return {
-    url,
-    target: postgres({ url }),
-    rows: async (sql: string) => (await db.client.query({ text: sql, rowMode: 'array' })).rows as unknown[][],
-    run: (sql: string) => db.client.query(sql),
-    [Symbol.asyncDispose]: () => db[Symbol.asyncDispose](),
-  }
-}
 
 /** Everything that the catalogue says of a partition, but for numbers that only name it. */
 const STRUCTURE = `

@@ -7,6 +7,7 @@ import { DEFAULT_FAIL_ON } from '../../src/prove/verdict.ts'
 import { hasPsql, PATIENCE_MS, proveIt, pythonLacks } from './support.ts'
 
 const tools = fileURLToPath(new URL('tools', import.meta.url))
+const SEED = fileURLToPath(new URL('../../examples/doubled-revenue/seed.sql', import.meta.url))
 
 /** Opt-in: PATH has to lead to a Python with dbt-postgres, dlt and pandas. */
 const isAsked = process.env['STET_PROVE_TOOLS'] !== undefined && hasPsql
@@ -85,7 +86,8 @@ for (const { name, folder, command, verdict, isMissing, ignore = [] } of TOOLS) 
     const proof = await proveIt({
       command,
       workFolder: `${tools}/${folder}`,
-      filling: { kind: 'seed', file: `${tools}/seed.sql` },
+      // The story that everybody knows, told by tools.
+      filling: { kind: 'seed', file: SEED },
       passed: ['DLT_DATA_DIR={dir}/.dlt-data'],
       ignore: ['logs/*', 'target/*', '.dlt-data/*', '.user.yml', ...ignore],
     })

@@ -1,27 +1,10 @@
 import { expect, test } from 'vitest'
-import { connect, freshDatabase, postgresServers } from '../../../test/support/databases.ts'
+import { connect, postgresServers } from '../../../test/support/databases.ts'
+import { bench } from '../../../test/support/postgres-bench.ts'
 import { load } from '../../../test/support/postgres-target.ts'
-import { postgres } from './index.ts'
 
 const UPSERT = { strategy: 'upsert', key: ['k'] } as const
 const COLUMNS = { k: 'text', v: 'text' }
-
-/** A database with a setup, a target on it, and a way to look. */
-async function bench(server: string, setup: string) {
-  const url = await freshDatabase(server)
-  const db = await connect(url)
-  await db.client.query(setup)
-  const notices: string[] = []
-  return {
-    url,
-    target: postgres({ url }),
-    notices,
-    notice: (message: string) => void notices.push(message),
-    rows: async (sql: string) => (await db.client.query({ text: sql, rowMode: 'array' })).rows as unknown[][],
-    run: (sql: string) => db.client.query(sql),
-    [Symbol.asyncDispose]: () => db[Symbol.asyncDispose](),
-  }
-}
 
 for (const { name, url } of postgresServers()) {
   test(`case 005: an unchanged rerun leaves no trace, a changed row fires its triggers once (${name})`, async () => {

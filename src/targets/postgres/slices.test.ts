@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { connect, freshDatabase, postgresServers } from '../../../test/support/databases.ts'
+import { postgresServers } from '../../../test/support/databases.ts'
+import { bench } from '../../../test/support/postgres-bench.ts'
 import { contractFor, type Load, load, sliceNamed } from '../../../test/support/postgres-target.ts'
 import { openLocalEngine } from '../../local/engine.ts'
 import type { Slice } from '../../model/slice.ts'
@@ -10,20 +11,6 @@ const DAYS = { strategy: 'replace-partition', by: 'd', size: 'day', key: ['k'] }
 const COLUMNS = { k: 'text', d: 'date', v: 'text' }
 const SEVENTH = sliceNamed('2026-08-07', 'd', 'day')
 const EIGHTH = sliceNamed('2026-08-08', 'd', 'day')
-
-/** A database with a setup, a target on it, and a way to look. */
-async function bench(server: string, setup: string) {
-  const url = await freshDatabase(server)
-  const db = await connect(url)
-  await db.client.query(setup)
-  return {
-    url,
-    target: postgres({ url }),
-    rows: async (sql: string) => (await db.client.query({ text: sql, rowMode: 'array' })).rows as unknown[][],
-    run: (sql: string) => db.client.query(sql),
-    [Symbol.asyncDispose]: () => db[Symbol.asyncDispose](),
-  }
-}
 
 /** Values of the table's column that a slice takes in, by the server. */
 async function inScope(url: string, columns: Load['columns'], slice: Slice): Promise<unknown[]> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { connect, freshDatabase, postgresServers } from '../../../test/support/databases.ts'
+import { postgresServers } from '../../../test/support/databases.ts'
+import { bench } from '../../../test/support/postgres-bench.ts'
 import { load, sliceNamed } from '../../../test/support/postgres-target.ts'
-import { postgres } from './index.ts'
 
 const SLICED = { strategy: 'replace-partition', by: 'd', size: 'day' } as const
 const COLUMNS = { k: 'text', d: 'date', v: 'text' }
@@ -15,21 +15,8 @@ const FUNCTIONS = `
   create function up() returns trigger language plpgsql as $$ begin new.v := upper(new.v); return new; end $$;
   create function same() returns trigger language plpgsql as $$ begin return coalesce(new, old); end $$;`
 
-/** A database with a setup, a target on it, and a way to look. */
-async function bench(server: string, setup: string) {
-  const url = await freshDatabase(server)
-  const db = await connect(url)
-  await db.client.query(`${FUNCTIONS}\n${setup}`)
-  const notices: string[] = []
-  return {
-    target: postgres({ url }),
-    notices,
-    notice: (message: string) => void notices.push(message),
-    rows: async (sql: string) => (await db.client.query({ text: sql, rowMode: 'array' })).rows as unknown[][],
-    run: (sql: string) => db.client.query(sql),
-    [Symbol.asyncDispose]: () => db[Symbol.asyncDispose](),
-  }
-}
+/** With the functions of the triggers. */
+const benchWith = (server: string, setup: string) => bench(server, `${FUNCTIONS}\n${setup}`)
 
 const TWO = `create table t (k text, d date, v text, gone_at timestamptz);
   insert into t values ('a', '${DAY}', '1'), ('b', '${DAY}', '1');`
@@ -42,7 +29,7 @@ for (const { name, url } of postgresServers()) {
     const request = { table: 't', columns: COLUMNS, slice: SEVENTH, rows: [['a', DAY, '1']] } as const
 
     test(`a trigger that keeps rows from being deleted is an error with its name, ${how} (${name})`, async () => {
-      await using b = await bench(
+      await using b = await benchWith(
         url,
         `${TWO} ${unique} create trigger keeps before delete on t for each row execute function nothing();`,
       )
@@ -55,7 +42,7 @@ for (const { name, url } of postgresServers()) {
 
     for (const does of ['nothing', 'unmark']) {
       test(`a trigger that keeps rows from being marked (${does}) is an error with its name, ${how} (${name})`, async () => {
-        await using b = await bench(
+        await using b = await benchWith(
           url,
           `${TWO} ${unique} create trigger keeps before update on t for each row execute function ${does}();`,
         )
@@ -70,7 +57,7 @@ for (const { name, url } of postgresServers()) {
     }
 
     test(`a row that was refreshed before its delete is not held against a trigger, ${how} (${name})`, async () => {
-      await using b = await bench(
+      await using b = await benchWith(
         url,
         `${TWO} ${unique} create trigger lets before delete on t for each row execute function same();`,
       )
@@ -89,7 +76,7 @@ for (const { name, url } of postgresServers()) {
   }
 
   test(`a trigger that moves new rows without a key out of the slice is an error, and nothing is written (${name})`, async () => {
-    await using b = await bench(
+    await using b = await benchWith(
       url,
       `create table t (k text, d date, v text);
        create trigger moves before insert on t for each row execute function earlier();`,
@@ -108,7 +95,7 @@ for (const { name, url } of postgresServers()) {
 
   for (const write of [SLICED, { strategy: 'replace-table' } as const]) {
     test(`G2: a trigger that rewrites values of rows without a key is named with its column (${write.strategy}, ${name})`, async () => {
-      await using b = await bench(
+      await using b = await benchWith(
         url,
         `create table t (k text, d date, v text, j json);
          create trigger shout before insert on t for each row execute function up();`,
@@ -131,7 +118,7 @@ for (const { name, url } of postgresServers()) {
   }
 
   test(`a trigger that only a partition has is found by its name (${name})`, async () => {
-    await using b = await bench(
+    await using b = await benchWith(
       url,
       `create table t (k text, d date, v text, primary key (k, d)) partition by range (d);
        create table t_7 partition of t for values from ('2026-08-07') to ('2026-08-08');
@@ -149,7 +136,7 @@ for (const { name, url } of postgresServers()) {
   })
 
   test(`a trigger of a partitioned table is named once, not for each partition (${name})`, async () => {
-    await using b = await bench(
+    await using b = await benchWith(
       url,
       `create table t (k text, d date, v text, primary key (k, d)) partition by range (d);
        create table t_7 partition of t for values from ('2026-08-07') to ('2026-08-08');
