@@ -56,6 +56,11 @@ export async function openPostgres() {
           )
         ).rows[0].mb,
       ),
+    /** Into a new unlogged table with the columns of the orders. */
+    load: async (table, file) => {
+      await query(`create unlogged table ${table} (${COLUMNS})`)
+      await copy(table, file)
+    },
     limit: async (file) => {
       const seconds = await timed(async () => {
         await query(`create unlogged table bench_limit (${COLUMNS})`)
