@@ -16,10 +16,17 @@ export interface PostgresPlace extends Place {
 /** Columns that Stet keeps, which differ from run to run by design. */
 const KEPT = ['updated_at', 'content_hash']
 
-/** Makes an empty database on the server and looks behind the target's back by a connection of its own. */
-export async function postgresPlace(server: string): Promise<PostgresPlace> {
-  const url = await freshDatabase(server)
-  const connection = await connect(url)
+/**
+ * Makes an empty database on the server and looks behind the target's back by a connection of its own.
+ *
+ * @param pooler Port of a pooler that the target goes through. Default: none.
+ */
+export async function postgresPlace(server: string, pooler?: number): Promise<PostgresPlace> {
+  const direct = await freshDatabase(server)
+  const connection = await connect(direct)
+  const pooled = new URL(direct)
+  if (pooler !== undefined) pooled.port = String(pooler)
+  const url = pooled.href
   const query = async (sql: string) => (await connection.client.query(sql)).rows as Record<string, unknown>[]
   return {
     url,
