@@ -1,6 +1,5 @@
 // A PostgreSQL for the benchmark, and what it does by itself: one COPY, and the upsert of the textbook.
-import { existsSync } from 'node:fs'
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
