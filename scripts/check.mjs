@@ -9,6 +9,8 @@ const gates = [
   ['imports', 'depcruise', ['src', '--config', '.dependency-cruiser.json', '--output-type', 'err']],
   ['build', 'npm', ['run', '--silent', 'build']],
   ['dead code', 'knip', []],
+  // A type that the library's own types name and that nobody can import.
+  ['api docs', 'typedoc', ['--emit', 'none']],
   ['package', 'publint', ['--strict']],
   [
     'package types',

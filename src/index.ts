@@ -1,5 +1,6 @@
 export { EXIT_STATUS_BY_CODE, StetError, type StetErrorCode, type StetErrorOptions } from './errors.ts'
-export type { Columns } from './model/columns.ts'
+export type * from './extending.ts'
+export type { ColumnOf, Columns, TypeOrigin } from './model/columns.ts'
 export type { PlanSample } from './model/comparison.ts'
 export type { Progress, ProgressListener } from './model/progress.ts'
 export type { RunCounts, RunVerdict, Truth } from './model/run.ts'

@@ -33,7 +33,7 @@ export interface Seen {
 }
 
 /** What of the table a comparison looks at. */
-interface RemoteScope {
+export interface RemoteScope {
   /** Null where it is all of the table. */
   readonly slice: Slice | null
   /** Whether the live rows in scope are to be counted; {@link Comparison.live} is else 0. */

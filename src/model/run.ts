@@ -92,7 +92,7 @@ export interface RunLogEntry extends RunStart {
   readonly error: { readonly code: string; readonly message: string } | null
 }
 
-interface RunLogFilter {
+export interface RunLogFilter {
   readonly pipeline?: string | undefined
   readonly table?: string | undefined
   /** The newest so many. */

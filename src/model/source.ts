@@ -26,7 +26,7 @@ export interface Source<C extends Columns = Columns> {
 }
 
 /** A query on a target's own connection, as a source: its rows never leave the target. */
-interface OwnQuery {
+export interface OwnQuery {
   /** `place` of the target that made it. */
   readonly place: string
   /** One statement that gives rows. */
@@ -58,7 +58,7 @@ export interface SourceContext {
 }
 
 /** The part of a source that a run reads, for sources that can leave the rest where it is. */
-interface CursorRequest {
+export interface CursorRequest {
   readonly column: string
   /**
    * The window, with ends in the form of the column's type at the source; null when the table holds the column in another
@@ -125,7 +125,7 @@ export interface SourcePart {
   locate(rows: readonly number[]): Promise<readonly RowLocation[]>
 }
 
-interface EarlySelect {
+export interface EarlySelect {
   /** As {@link SourcePart.select}. */
   select(wanted: readonly string[]): string
   /**

@@ -8,7 +8,7 @@ import type { Reject } from './source.ts'
 import type { WriteStrategy } from './write.ts'
 
 /** What a target can do, as plain data. */
-interface TargetCapabilities {
+export interface TargetCapabilities {
   readonly strategies: readonly WriteStrategy['strategy'][]
   /** Whether rows and record are one commit. */
   readonly transactional: boolean
@@ -25,7 +25,7 @@ export interface Target {
   readonly description: string
   readonly capabilities: TargetCapabilities
   /**
-   * Tells one place from another, for sources that are queries there ({@link Source.own}); never shown and no secret. Absent
+   * Tells one place from another, for sources that are queries there (`own` of a source); never shown and no secret. Absent
    * where the target takes none.
    */
   readonly place?: string | undefined

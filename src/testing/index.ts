@@ -1,4 +1,4 @@
 export { type ContractCheck, type ContractOptions, targetContract } from './contract.ts'
 export { pipelineOf } from './kit.ts'
 export { literalRows } from './literal-source.ts'
-export type { Attempt, FaultPoint, Faults, Place } from './place.ts'
+export type { Attempt, FaultPoint, Faults, Place, Scenario, TargetUnderContract } from './place.ts'

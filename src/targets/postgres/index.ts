@@ -13,6 +13,8 @@ import { readRunLog } from './record/run-log.ts'
 import { clockOf, ownQuery, type QueryOptions } from './remote/own-query.ts'
 import { openSession } from './session.ts'
 
+export type { QueryOptions } from './remote/own-query.ts'
+
 export interface PostgresOptions {
   /** `postgres://user@host:5432/database`. Without it the PG* environment variables and `.pgpass` say where. */
   readonly url?: string | undefined
