@@ -1,3 +1,4 @@
+import { clearedByHelper } from '../cleared-by-helper.ts'
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
@@ -5,7 +6,7 @@ import type { HostFacts } from '../languages/host.ts'
 import type { ShellCommand } from '../languages/shell.ts'
 import { ancestor, child } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
-import { clearedBy, isStagingTable, isTemporary, nameOf } from '../sequence.ts'
+import { clearedBy, isStagingTable, isTemporary, madeAnewElsewhere, nameOf } from '../sequence.ts'
 import { hasWords, isWord } from '../sql/tokens.ts'
 import { appendCalls } from './append-calls.ts'
 
@@ -135,11 +136,16 @@ function inSql(use: SqlUse, file: FileFacts, project: ProjectFacts): Report | un
     if (isWord(statement.tokens, 1, 'into')) return undefined
     if (statement.tokens.some((token) => token.value === 'stdin') && use.origin === 'file') return undefined
   } else if (statement.kind !== 'load' || hasWords(statement.tokens, 'replace')) return undefined
-  if (clearedBy(file, use) !== undefined || isTemporary(file, use)) return undefined
+  if (
+    clearedBy(file, use) !== undefined ||
+    clearedByHelper(file, use) !== undefined ||
+    isTemporary(file, use)
+  )
+    return undefined
   const key = project.catalogue.find(statement.target, file.path)?.keys.some((one) => !one.generated) ?? false
   if (key) return undefined
   const staging = isStagingTable(statement.target, project)
-  const loud = isRerun(use.context)
+  const loud = isRerun(use.context) && !madeAnewElsewhere(file, use, project)
   return {
     start: use.start,
     end: use.end,

@@ -1,3 +1,4 @@
+import { clearedByHelper } from '../cleared-by-helper.ts'
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Confidence, Report, Severity } from '../finding.ts'
@@ -55,7 +56,8 @@ export function repeatedInsert(
   // `with moved as (delete ... returning *) insert ...` moves rows in one statement.
   if (hasWords(statement.tokens, 'returning') && hasWords(statement.tokens, 'delete', 'from'))
     return undefined
-  if (clearedBy(file, use) !== undefined || claimed(file, use)) return undefined
+  if (clearedBy(file, use) !== undefined || clearedByHelper(file, use) !== undefined || claimed(file, use))
+    return undefined
   // Rows that are moved away are not there for a second run; `copy-then-delete` tells of the gap in between.
   if (deletedBehind(file, use) !== undefined) return undefined
   if (checkedBefore(file, use) || duplicateIsCaught(file.host, use.call?.node)) return undefined

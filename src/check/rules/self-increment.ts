@@ -9,7 +9,9 @@ import { conjuncts, findWords, isSymbol, isWord, type Tokens, tokenAt } from '..
 
 /** Columns that are meant to move with every attempt. */
 const COUNTS_ATTEMPTS =
-  /^__v$|attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|views?|hits?|clicks?|visits?|lock|nonce|generation|epoch|counter_id|run_count|current_value|last_id/
+  /^__v$|attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|lock|nonce|generation|epoch|counter_id|run_count|proc(?:ess(?:ed|ing)?)?_count|current_value|last_id/
+/** Columns that count what people do: one more is a request, a sum from another table is a load. */
+const COUNTS_ACTIONS = /views?|hits?|clicks?|visits?/
 const GROWS = new Set([
   'array_append',
   'array_cat',
@@ -278,8 +280,10 @@ export const selfIncrement: Rule = {
   },
 }
 
-function judge(file: FileFacts, use: SqlUse, { column }: Assignment, madeAnew: boolean): Report {
-  const attempt = COUNTS_ATTEMPTS.test(column)
+function judge(file: FileFacts, use: SqlUse, { column, value }: Assignment, madeAnew: boolean): Report {
+  const attempt =
+    COUNTS_ATTEMPTS.test(column) ||
+    (COUNTS_ACTIONS.test(column) && value.some((token) => token.kind === 'number'))
   const loud = isRerun(use.context) && !attempt && use.context !== 'seed' && !madeAnew
   return {
     start: use.start,
@@ -324,8 +328,9 @@ function* hostIncrements(file: FileFacts): Iterable<Report> {
       /\bincrement\s*:\s*[^,}]+|['"]?\$inc['"]?\s*:|\b(\w+)\s*=\s*F\(\s*['"]\1['"]\s*\)\s*[+-]/.exec(source)
     if (
       found === null ||
-      COUNTS_ATTEMPTS.test(found[0]) ||
-      COUNTS_ATTEMPTS.test(source.slice(Math.max(0, found.index - 40), found.index + 60))
+      [found[0], source.slice(Math.max(0, found.index - 40), found.index + 60)].some(
+        (text) => COUNTS_ATTEMPTS.test(text) || COUNTS_ACTIONS.test(text),
+      )
     )
       continue
     const context = file.contextOf(call.fn)
