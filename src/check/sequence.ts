@@ -215,6 +215,7 @@ function testsMark(tokens: Tokens, column: string): boolean {
 
 /** The insert stands in a branch that was taken because a query or an update did not find the row. */
 export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
+  if (use.origin === 'routine') return branchesOnTarget(file, use)
   const host = file.host
   const call = use.call
   if (host === undefined || call === undefined) return false
@@ -256,6 +257,22 @@ export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
       (statement.kind === 'select' &&
         tablesRead(statement).some((name) => sameTable(name, use.statement.target))) ||
       (statement.kind === 'update' && sameTable(statement.target, use.statement.target)),
+  )
+}
+
+/** PL/pgSQL: `select x into y from t; if y is null then insert into t ...`. */
+function branchesOnTarget(file: FileFacts, use: SqlUse): boolean {
+  const before = use.mapped.text.slice(0, use.statement.start)
+  const opened = before.match(/\b(?<!\bend\s+)if\b[^;]*?\bthen\b/gi)?.length ?? 0
+  const closed = before.match(/\bend\s+if\b/gi)?.length ?? 0
+  return (
+    opened > closed &&
+    earlierIn(file, use.fn, use.order, 'routine').some(
+      ({ statement, mapped }) =>
+        mapped === use.mapped &&
+        (statement.kind === 'select' || hasWords(statement.tokens, 'select')) &&
+        tablesRead(statement).some((name) => sameTable(name, use.statement.target)),
+    )
   )
 }
 

@@ -70,8 +70,29 @@ export const appendLoad: Rule = {
       lines: [3],
       code: 'from google.cloud import bigquery\ndef load(client):\n    config = bigquery.LoadJobConfig(write_disposition=bigquery.WriteDisposition.WRITE_APPEND)\n    client.load_table_from_uri("gs://x", "d.t", job_config=config).result()\n',
     },
+    {
+      why: 'an operator of the repository that is told to append',
+      path: 'dags/events.py',
+      lines: [6],
+      code: 'from airflow import DAG\nfrom plugins.spark import SparkSQLOperator\n\nappend = SparkSQLOperator(\n    task_id="append_events", sql="select * from staging.events",\n    mode="WRITE_APPEND", output_table="events",\n)\n',
+    },
   ],
   fine: [
+    {
+      why: 'an operator of the repository that is told to replace',
+      path: 'dags/events.py',
+      lines: [],
+      code: 'from airflow import DAG\nfrom plugins.spark import SparkSQLOperator\n\nreplace = SparkSQLOperator(task_id="x", sql="select 1 from e", mode="WRITE_TRUNCATE", output_table="events")\n',
+    },
+    {
+      why: 'a table that another file of the run drops and makes anew',
+      path: 'sql/31_load.sql',
+      lines: [],
+      beside: {
+        'sql/11_drop.sql': 'drop table if exists notes_day;\n',
+      },
+      code: "copy notes_day (id, body) from '/in/notes.csv' csv;\n",
+    },
     {
       why: 'the table is replaced',
       path: 'dags/load.py',

@@ -147,6 +147,18 @@ export const insertNoKey: Rule = {
   ],
   fine: [
     {
+      why: 'a routine that looked for the row before',
+      path: 'etl/mark.sql',
+      lines: [],
+      code: 'do $$\ndeclare seen timestamp;\nbegin\n  select at into seen from load_mark;\n  if (seen is null) then\n    insert into load_mark (at) values (seen);\n  else\n    update load_mark set at = seen;\n  end if;\nend $$;\n',
+    },
+    {
+      why: 'into or overwrite, as its caller says',
+      path: 'etl/std.sql',
+      lines: [],
+      code: 'INSERT {{ params.mode }} {{ params.target }}\nSELECT a, b FROM {{ params.source }}\n',
+    },
+    {
       why: 'a conflict clause on the natural key',
       path: 'etl/load.sql',
       lines: [],
