@@ -1,8 +1,8 @@
 import { isRerun } from '../context.ts'
 import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
-import type { HostAssignment, HostCall, HostFacts, HostFunction } from '../languages/host.ts'
-import { descendants, type SyntaxNode } from '../languages/tree.ts'
+import type { HostCall, HostFacts } from '../languages/host.ts'
+import type { SyntaxNode } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
 import { clockBehind } from './clock-trace.ts'
 

@@ -27,7 +27,8 @@ export function clocksOfRange(file: FileFacts): readonly SyntaxNode[] {
   if (!SCHEDULED.test(host.imports) && !HANDLED.test(host.text) && !SCHEDULED_PATH.test(file.path)) return []
   const found = new Map<number, SyntaxNode>()
   const add = (trace: Trace | undefined, call: HostCall | undefined): void => {
-    if (trace === undefined || file.contextOf(call?.fn) !== 'task') return
+    if (trace === undefined || ['request', 'migration', 'seed', 'test'].includes(file.contextOf(call?.fn)))
+      return
     if (trace.through.some((name) => RETENTION.test(name))) return
     // `if day is None: day = today`: the caller may say it.
     const branch = ancestor(trace.clock, 'if_statement')
@@ -58,7 +59,9 @@ function ofStatement(use: SqlUse, host: HostFacts): Trace | undefined {
   const where = /\bwhere\b/i.exec(own)?.index
   if (where === undefined || (statement.kind === 'delete' && /<=?\s*\S+\s*$/.test(own))) return undefined
   const behind = own.slice(where)
-  const holes = [...behind.matchAll(/⟦([^⟧]+)⟧/g)].map(([, expression = '']) => expression.trim())
+  // Compared with a column; `where {now} = {now}` only makes the text another one.
+  const compared = /[\w"`\])]\s*(?:[<>]=?|=|\bbetween(?:\s+\S+\s+and)?)\s*(?:\w+\s*\(?\s*)?['"]?⟦([^⟧]+)⟧/gi
+  const holes = [...behind.matchAll(compared)].map(([, expression = '']) => expression.trim())
   for (const hole of holes) {
     const node = text === undefined ? undefined : interpolation(text.node, hole, host)
     const trace = node === undefined ? undefined : clockBehind(node, host, use.fn, 3)

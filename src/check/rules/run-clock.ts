@@ -78,6 +78,12 @@ export const runClock: Rule = {
   ],
   fine: [
     {
+      why: 'the moment only makes the statement another one',
+      path: 'dags/orders.py',
+      lines: [],
+      code: 'import time\nfrom airflow.decorators import task\n@task\ndef clear(cur):\n    now = int(time.time())\n    cur.execute(f"DELETE FROM orders_daily WHERE {now} = {now} AND day = \'2025-02-03\'")\n',
+    },
+    {
       why: 'a day that the caller may give',
       path: 'dags/orders.py',
       lines: [],

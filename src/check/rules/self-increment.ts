@@ -8,7 +8,7 @@ import type { Assignment } from '../sql/statement.ts'
 import { conjuncts, findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** Columns that are meant to move with every attempt. */
-const COUNTS_ATTEMPTS =
+export const COUNTS_ATTEMPTS: RegExp =
   /^__v$|attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|lock|nonce|generation|epoch|counter_id|run_count|proc(?:ess(?:ed|ing)?)?_count|current_value|last_id/
 /** Columns that count what people do: one more is a request, a sum from another table is a load. */
 const COUNTS_ACTIONS = /views?|hits?|clicks?|visits?/

@@ -109,8 +109,11 @@ export const swallowedError: Rule = {
       if (context !== 'task' && context !== 'script') continue
       const handler = host.source(one.handler)
       if (host.language === 'python' && !BROAD.test(handler)) continue
-      if (goesOn(one.handler, host) && writesIn(one.body, host, file))
-        yield report(one.handler.start, one.handler.start + firstLine(handler).length)
+      if (!goesOn(one.handler, host)) continue
+      const found = report(one.handler.start, one.handler.start + firstLine(handler).length)
+      if (writesIn(one.body, host, file)) yield found
+      else if (writesFiles(one.body, host))
+        yield { ...found, class: 'info', severity: 'info', confidence: 'low' }
     }
     if (host.language === 'typescript') yield* caughtPromises(file, host)
   },
@@ -160,6 +163,18 @@ function writesIn({ start, end }: SyntaxNode, host: HostFacts, file: FileFacts):
       const at = use.call ?? use.text
       return at !== undefined && WRITES.has(use.statement.kind) && inside(at)
     }) || host.calls.some((call) => inside(call) && writesRows(call, host.language))
+  )
+}
+
+/** A file that later steps read; whether one is missed without it, is not seen. */
+function writesFiles({ start, end }: SyntaxNode, host: HostFacts): boolean {
+  return host.calls.some(
+    (call) =>
+      start <= call.start &&
+      call.end <= end &&
+      /^(?:dump|to_csv|to_parquet|to_json|write_text|writeFile|writeFileSync|upload_file|upload_blob|load_string|load_file|put_object|putObject)$/.test(
+        call.name,
+      ),
   )
 }
 
