@@ -28,12 +28,15 @@ const PYTHON_TRIGGER =
 const TYPESCRIPT_TRIGGER =
   /\binsert\s*(?:into|\(|ignore|or\b)|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+table\b|appendFile|createWriteStream|writeFile|PutObjectCommand|putObject|writeToS3|insertAll|\.insert\(|insertMany|insertOne|Variable|createMany|find(?:Unique|First|One|ById|ByPk)\w*\(|\.create\(\s*\{\s*data|\.values\(|\bupdate\s+[\w."$`{]+\s+set\b|\bincrement\s*:|\$inc\b|idempotency|Idempotency|helpers\.insert|['"`]BEGIN|sendMessage|webhook|sendMail|resend|chat\.postMessage|MessageDeduplicationId|\.(?:key|file_?name|file_?path)\s*=[^=]|stripe|dedup|exports\.handler|export\s+(?:const|async\s+function|function)\s+handler\b/i
 
+/** `count = d.count` and then `count += 1`: a number of a record is moved on. */
+const MOVES_ON = /\b(\w+)\s*=\s*\w+\.\1\b[\s\S]{0,1500}?\b\1\s*\+=/
+
 export async function readFileFacts(path: string, text: string, options: ReadOptions): Promise<FileFacts> {
   const language = languageOf(path)
   const byPath = contextOfPath(path)
   if (language === 'python' || language === 'typescript') {
-    if (byPath === 'test' || !(language === 'python' ? PYTHON_TRIGGER : TYPESCRIPT_TRIGGER).test(text))
-      return empty(path, text, language)
+    const trigger = language === 'python' ? PYTHON_TRIGGER : TYPESCRIPT_TRIGGER
+    if (byPath === 'test' || (!trigger.test(text) && !MOVES_ON.test(text))) return empty(path, text, language)
     // Bundles and generated code: lines of a length that nobody writes.
     if (text.length > 400_000 || (text.length > 20_000 && text.length / (text.split('\n').length + 1) > 400))
       return empty(path, text, language)

@@ -21,24 +21,32 @@ function earlierIn(
 }
 
 /** Earlier statements of the same function and origin about the same table, the last first. */
-export function earlierOnTable(file: FileFacts, use: SqlUse): SqlUse[] {
-  return usesOfTableBeside(file, use.fn, use.origin, use.statement.target)
+export function earlierOnTable(file: FileFacts, use: SqlUse, table?: Name): SqlUse[] {
+  return usesOfTableBeside(file, use.fn, use.origin, table ?? use.statement.target)
     .filter((one) => one.order < use.order)
     .reverse()
 }
 
 /** The last statement before it that empties the target or a part of it, or makes the table anew. */
 export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
-  const { target } = use.statement
-  return (
-    earlierOnTable(file, use)
+  return namesOf(file, use.statement.target)
+    .flatMap((target) =>
       // Constants of a module stand in any order; only what is run has a before and an after.
-      .find(
+      earlierOnTable(file, use, target).filter(
         (one) =>
           clears(one.statement, target) &&
           (use.origin !== 'text' || (one.call !== undefined && use.call !== undefined)),
-      )
-  )
+      ),
+    )
+    .at(0)
+}
+
+/** ClickHouse: a distributed table is filled, and emptied by the table of the shards behind it, `<name>_local`. */
+function namesOf(file: FileFacts, target: Name | undefined): readonly (Name | undefined)[] {
+  const last = target?.parts.at(-1)
+  if (target === undefined || last === undefined || !/clickhouse|\bon\s+cluster\b/i.test(file.text))
+    return [target]
+  return [target, { ...target, parts: [...target.parts.slice(0, -1), `${last}_local`] }]
 }
 
 /** Another function of the file empties the table or makes it anew: a task before this one, as far as a file can tell. */

@@ -1,5 +1,4 @@
 import { isRerun } from '../context.ts'
-import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostAssignment, HostCall, HostFacts, HostFunction } from '../languages/host.ts'
 import type { Rule } from '../rule.ts'
