@@ -57,8 +57,20 @@ export const readModifyWrite: Rule = {
       lines: [5],
       code: 'from celery import shared_task\n@shared_task\ndef deliver(session, no, pieces):\n    item = session.query(Item).filter_by(no=no).first()\n    item.stock += pieces\n    session.commit()\n',
     },
+    {
+      why: 'numbers of a record that was handed in, stored by the caller',
+      path: 'src/utils/mean.js',
+      lines: [6],
+      code: 'module.exports.advance = (points, stats) =>\n  points.map((point) => {\n    return step(point, stats[point.id])\n  })\nfunction step(point, stored) {\n  let count = stored.count; count += 1\n  return { id: point.id, count }\n}\n',
+    },
   ],
   fine: [
+    {
+      why: 'a sum of what was handed in',
+      path: 'src/utils/sum.js',
+      lines: [],
+      code: 'module.exports.sum = (points) => {\n  let total = 0\n  for (const point of points) total += point.value\n  return { total }\n}\n',
+    },
     {
       why: 'the highest of both',
       path: 'src/jobs/terms.ts',

@@ -183,8 +183,20 @@ export const selfIncrement: Rule = {
       lines: [3],
       code: 'import psycopg2\ndef count(cur, n):\n    cur.execute("UPDATE stats SET total = total + %s WHERE id = 1", (n,))\n',
     },
+    {
+      why: 'counters that a load adds up are no single clicks',
+      path: 'etl/stats.sql',
+      lines: [1],
+      code: 'merge into item as t\nusing (select item_no, sum(views) as views from event group by item_no) as s\n   on t.item_no = s.item_no\n when matched then update set views = t.views + s.views;\n',
+    },
   ],
   fine: [
+    {
+      why: 'how often a row was taken up, and one click more',
+      path: 'etl/mark.sql',
+      lines: [],
+      code: 'update file set proc_count = proc_count + 1 where id = 1;\nupdate page set views = views + 1 where id = 1;\n',
+    },
     { why: 'a script variable', path: 'etl/loop.sql', lines: [], code: 'set i = i + 1;\n' },
     {
       why: 'the old value is only what is left if there is no new one',

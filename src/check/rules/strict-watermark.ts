@@ -59,6 +59,12 @@ export const strictWatermark: Rule = {
   ],
   fine: [
     {
+      why: 'whole months are closed',
+      path: 'models/fleet.sql',
+      lines: [],
+      code: '{{ config(materialized=\'incremental\') }}\nselect * from {{ source(\'s\', \'fleet\') }}\n{% if is_incremental() %}\nwhere date(cast(year as int64), cast(month as int64), 1)\n    > (select max(date(cast(year as int64), cast(month as int64), 1)) from {{ this }})\n{% endif %}\n',
+    },
+    {
       why: '>= with a unique_key reads the last instant again',
       path: 'models/ev.sql',
       lines: [],
