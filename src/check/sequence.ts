@@ -326,7 +326,7 @@ export function textBefore(host: HostFacts, fn: HostFunction | undefined, at: nu
 }
 
 const LOG_TABLE =
-  /(?:^|_)(?:logs?|audit(?:s|_log|_trail)?|errors?|traces?|events?_log|changelog|activity|notifications?|messages?|heartbeats?|debug)$|^(?:log|audit|debug)_/
+  /(?:^|_)(?:logs?|audit(?:s|_log|_trail)?|errors?|traces?|events?_log|changelog|activity|notifications?|messages?|heartbeats?|debug|gaps|alerts|incidents|failures)$|^(?:log|audit|debug)_/
 const STAGING_TABLE =
   /(?:^|_)(?:stg|stage|staging|staged|tmp|temp|temporary|scratch|work|landing|load|delta|swap)(?:_|$|\d)|^#|^\$\{?tmp/
 

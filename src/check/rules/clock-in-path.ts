@@ -68,6 +68,12 @@ export const clockInPath: Rule = {
   ],
   fine: [
     {
+      why: 'the clock only where the caller says nothing',
+      path: 'dags/export.py',
+      lines: [],
+      code: 'from datetime import datetime\nimport airflow\ndef save(frame, **kwargs):\n    stamp = kwargs.get("timestamp", datetime.now().strftime("%Y%m%d"))\n    frame.to_csv(f"/data/ids_{stamp}.csv")\n',
+    },
+    {
       why: 'a name that is kept for the writer, of the day the run is about',
       path: 'src/jobs/fetch.js',
       lines: [],

@@ -49,6 +49,8 @@ export function clockBehind(
 function hasFallback(node: SyntaxNode, host: HostFacts): boolean {
   return [...descendants(node)].some(
     (one) =>
+      // `given.get("day", today)`
+      (host.callOf(one)?.name === 'get' && host.callOf(one)?.args.length === 2) ||
       /^(?:boolean_operator|conditional_expression|ternary_expression)$/.test(one.type) ||
       (one.type === 'binary_expression' && /\?\?|\|\|/.test(host.source(one))),
   )

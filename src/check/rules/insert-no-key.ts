@@ -163,6 +163,12 @@ export const insertNoKey: Rule = {
   ],
   fine: [
     {
+      why: 'what a run found missing is noted each time',
+      path: 'etl/note.sql',
+      lines: [],
+      code: "insert into data_gaps (kind, missing) select 'day', count(*) from expected where day is null;\n",
+    },
+    {
       why: 'the table of the shards is emptied, the front over them is filled',
       path: 'etl/sync.sql',
       lines: [],

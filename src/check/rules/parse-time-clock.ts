@@ -61,6 +61,12 @@ export const parseTimeClock: Rule = {
   ],
   fine: [
     {
+      why: 'a start date that is computed before',
+      path: 'dags/ingest.py',
+      lines: [],
+      code: 'from datetime import datetime, timedelta\nfrom airflow import DAG\n\nweek_ago = datetime.today() - timedelta(7)\nargs = {"owner": "airflow", "start_date": week_ago}\n\nwith DAG("d", default_args=args) as dag:\n    BashOperator(task_id="x", bash_command="load")\n',
+    },
+    {
       why: 'read by the handler itself, and to measure',
       path: 'src/handlers/load.js',
       lines: [],
@@ -134,7 +140,9 @@ function* inPython(file: FileFacts, host: HostFacts): Iterable<Report> {
     if (place === undefined || onlyLoggedOrMeasured(call, host)) continue
     // `start_date=days_ago(1)` moves too, but Airflow wrote it in its own examples for years.
     const startDate = ancestor(call.node, 'keyword_argument', 'pair')
-    const moves = startDate !== undefined && /^['"]?(?:start_date|end_date)\b/.test(host.source(startDate))
+    const moves =
+      (startDate !== undefined && /^['"]?(?:start_date|end_date)\b/.test(host.source(startDate))) ||
+      isStartDate(call, host)
     // The default of a form that a person fills in.
     const form =
       call.node.parent !== undefined &&
@@ -180,6 +188,19 @@ function* inWarmHandler(host: HostFacts): Iterable<Report> {
       confidence: 'high',
     }
   }
+}
+
+/** `week_ago = ...` and then `"start_date": week_ago`, and nothing else. */
+function isStartDate(call: HostCall, host: HostFacts): boolean {
+  const given = host.assignments.find(
+    (one) => one.fn === call.fn && one.value.start <= call.start && one.value.end >= call.end,
+  )
+  if (given === undefined || !/^\w+$/.test(given.name)) return false
+  const behind = host.text.slice(given.value.end)
+  const uses = behind.match(new RegExp(`\\b${given.name}\\b`, 'g'))?.length ?? 0
+  const starts =
+    behind.match(new RegExp(`['"]?\\bstart_date['"]?\\s*[:=]\\s*${given.name}\\b`, 'g'))?.length ?? 0
+  return uses > 0 && uses === starts
 }
 
 function isOperator(call: HostCall): boolean {
