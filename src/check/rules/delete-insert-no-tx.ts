@@ -83,8 +83,20 @@ export const deleteInsertNoTx: Rule = {
       lines: [5],
       code: 'import psycopg2\nclass Loader:\n    def load(self, job):\n        with self.engine.begin() as conn:\n            conn.execute(f"TRUNCATE TABLE {job.table}")\n        for rows in self.read(job):\n            self.bulk_insert(job.table, rows)\n',
     },
+    {
+      why: 'one task empties, another one appends',
+      path: 'dags/promo.py',
+      lines: [8],
+      code: 'from airflow import DAG\nfrom sqlalchemy import text\n\ndef empty(connection):\n    connection.execute(text("TRUNCATE TABLE shop.promo"))\n\ndef fill(frame, conn):\n    frame.to_sql(name="promo", con=conn, schema="shop", if_exists="append")\n',
+    },
   ],
   fine: [
+    {
+      why: 'one task deletes what is old, another one appends',
+      path: 'dags/promo.py',
+      lines: [],
+      code: 'from airflow import DAG\nfrom sqlalchemy import text\n\ndef clean(connection):\n    connection.execute(text("DELETE FROM promo WHERE day < 20250101"))\n\ndef fill(cur):\n    cur.execute("INSERT INTO promo SELECT * FROM s ON CONFLICT (no) DO NOTHING")\n',
+    },
     {
       why: 'a work table that takes the name of the other one at the end',
       path: 'etl/swap.sql',
@@ -190,7 +202,10 @@ export const deleteInsertNoTx: Rule = {
       told.add(cleared.start)
       yield report(file, cleared, use, relation)
     }
-    if (file.host !== undefined) yield* beforeHostAppends(file, file.host, told)
+    if (file.host !== undefined) {
+      yield* beforeHostAppends(file, file.host, told)
+      yield* betweenTasks(file, file.host)
+    }
   },
 }
 
@@ -333,6 +348,41 @@ function* beforeHostAppends(file: FileFacts, host: HostFacts, told: ReadonlySet<
       confidence: 'medium',
     }
   }
+}
+
+/** One task empties the whole table, another one of the same file fills it: two commits, whatever the order. */
+function* betweenTasks(file: FileFacts, host: HostFacts): Iterable<Report> {
+  if (!/\b(?:airflow|prefect|dagster|luigi)\b/.test(host.imports)) return
+  for (const emptied of file.sql) {
+    const { statement, fn } = emptied
+    const whole =
+      statement.kind === 'truncate' || (statement.kind === 'delete' && !hasWords(statement.tokens, 'where'))
+    if (!whole || fn === undefined || statement.target === undefined || /[{⟦]/.test(statement.target.text))
+      continue
+    const filled =
+      usesOfTable(file, statement.target).find(
+        (use) =>
+          use.fn !== undefined && use.fn !== fn && ['insert', 'copy', 'load'].includes(use.statement.kind),
+      ) ??
+      appendCalls(host).find(
+        ({ call, target }) =>
+          target !== undefined && call.fn !== undefined && call.fn !== fn && meansTarget(target, emptied),
+      )
+    const other = file.sql.some((use) => use.fn === fn && use !== emptied && use.statement.kind === 'insert')
+    if (filled === undefined || other || isLoadedBeside(emptied, host)) continue
+    yield {
+      start: filled.start,
+      end: filled.end,
+      message: `Another task empties ${nameOf(statement.target)} and commits: a crash in between leaves it empty`,
+      class: 'window',
+      severity: 'warning',
+      confidence: 'medium',
+    }
+  }
+}
+
+function isLoadedBeside(emptied: SqlUse, host: HostFacts): boolean {
+  return appendCalls(host).some(({ call }) => call.fn === emptied.fn)
 }
 
 /** Bulk appends, inserts built by SQLAlchemy, and helpers that are handed the table that was emptied. */
