@@ -15,7 +15,7 @@ const SEED_PATH =
 const TASK_PATH =
   /(?:^|\/)(?:dags?|etl|elt|jobs?|tasks?|pipelines?|flows?|loaders?|ingest(?:ion|ers?)?|cron(?:jobs?)?|workers?|batch|extract(?:ors?)?|loads?|sync|importers?|import|scheduled|queries|transforms?|marts?|warehouse|dwh|scripts?|data|operators|plugins|spark|lambdas?|handlers|hql|oozie)\//i
 const TASK_IMPORT =
-  /\b(?:airflow|prefect|dagster|luigi|pyspark|kedro|mage_ai|dlt|metaflow|celery|bullmq|inngest|temporalio|@temporalio|node-cron|pg-boss|graphile-worker|@aws-sdk\/client-sqs|apache_beam|singer|aws-lambda|awsglue|great_expectations|dbt|pandas|polars|duckdb|snowflake|google\.cloud|bigquery|psycopg2|pyathena|trigger\.dev)\b/
+  /\b(?:airflow|prefect|dagster|luigi|pyspark|kedro|mage_ai|dlt|metaflow|celery|bull|bullmq|bee-queue|agenda|node-schedule|kafkajs|amqplib|cron|inngest|temporalio|@temporalio|node-cron|pg-boss|graphile-worker|@aws-sdk\/client-sqs|apache_beam|singer|aws-lambda|awsglue|great_expectations|dbt|pandas|polars|duckdb|snowflake|google\.cloud|bigquery|psycopg2|pyathena|trigger\.dev)\b/
 const REQUEST_IMPORT =
   /\b(?:express|fastify|koa|hapi|@nestjs\/common|next|next\/server|flask|fastapi|starlette|django|rest_framework|aiohttp\.web|sanic|tornado|bottle|falcon|graphql|apollo-server|@trpc\/server|hono|discord|discord\.js|telegram|aiogram|streamlit|react|vue|svelte)\b/
 const REQUEST_DECORATOR =

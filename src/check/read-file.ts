@@ -24,16 +24,19 @@ export function languageOf(path: string): Language | undefined {
  * hundredth of the parse, and most files of a repository hold none of them.
  */
 const PYTHON_TRIGGER =
-  /\binsert\b|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+(?:temp\w*\s+|or\s+replace\s+)?table\b|\bcopy\s+[\w.{"]+|\bto_sql\b|\bto_gbq\b|WRITE_(?:APPEND|TRUNCATE)|saveAsTable|\.mode\(|\binsertInto\b|insert_rows|insertAll|\bupdate\s+[\w."{`]+\s+set\b|['"]ab?\+?['"]|\buuid[14]\b|token_hex|(?:now|today|utcnow|time)\(\)|\.now\(|get_last_dagrun|idempotency|write_pandas|load_table|smtp|send_email|slack|requests\.post|bulk_create|add_all|insert_one|insert_many|Variable\.set|MergeInto|\.index\(index|if_exists|\bselect\b[^\n]*\bmax\s*\(/i
+  /\binsert\b|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+(?:temp\w*\s+|or\s+replace\s+)?table\b|\bcopy\s+[\w.{"]+|\bto_sql\b|\bto_gbq\b|WRITE_(?:APPEND|TRUNCATE)|saveAsTable|\.mode\(|\binsertInto\b|insert_rows|insertAll|\bupdate\s+[\w."{`]+\s+set\b|['"]ab?\+?['"]|\buuid[14]\b|token_hex|(?:now|today|utcnow|time)\(\)|\.now\(|get_last_dagrun|idempotency|write_pandas|load_table|smtp|send_email|slack|requests\.post|bulk_create|add_all|insert_one|insert_many|Variable\.set|MergeInto|['"]_index['"]|\.index\(index|if_exists|session\.(?:add|commit)\b|to_csv\(|to_parquet\(|json\.dump\(|\bselect\b[^\n]*\bmax\s*\(/i
 const TYPESCRIPT_TRIGGER =
-  /\binsert\s*(?:into|\(|ignore|or\b)|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+table\b|appendFile|createWriteStream|writeFile|PutObjectCommand|putObject|writeToS3|insertAll|\.insert\(|insertMany|insertOne|Variable|createMany|\bupdate\s+[\w."$`{]+\s+set\b|\bincrement\s*:|\$inc\b|idempotency|Idempotency|helpers\.insert|['"`]BEGIN|sendMessage|webhook|sendMail|resend|chat\.postMessage|MessageDeduplicationId|stripe|dedup/i
+  /\binsert\s*(?:into|\(|ignore|or\b)|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\b|\bcreate\s+table\b|appendFile|createWriteStream|writeFile|PutObjectCommand|putObject|writeToS3|insertAll|\.insert\(|insertMany|insertOne|Variable|createMany|find(?:Unique|First|One|ById|ByPk)\w*\(|\.create\(\s*\{\s*data|\.values\(|\bupdate\s+[\w."$`{]+\s+set\b|\bincrement\s*:|\$inc\b|idempotency|Idempotency|helpers\.insert|['"`]BEGIN|sendMessage|webhook|sendMail|resend|chat\.postMessage|MessageDeduplicationId|\.(?:key|file_?name|file_?path)\s*=[^=]|stripe|dedup|exports\.handler|export\s+(?:const|async\s+function|function)\s+handler\b/i
+
+/** `count = d.count` and then `count += 1`: a number of a record is moved on. */
+const MOVES_ON = /\b(\w+)\s*=\s*\w+\.\1\b[\s\S]{0,1500}?\b\1\s*\+=/
 
 export async function readFileFacts(path: string, text: string, options: ReadOptions): Promise<FileFacts> {
   const language = languageOf(path)
   const byPath = contextOfPath(path)
   if (language === 'python' || language === 'typescript') {
-    if (byPath === 'test' || !(language === 'python' ? PYTHON_TRIGGER : TYPESCRIPT_TRIGGER).test(text))
-      return empty(path, text, language)
+    const trigger = language === 'python' ? PYTHON_TRIGGER : TYPESCRIPT_TRIGGER
+    if (byPath === 'test' || (!trigger.test(text) && !MOVES_ON.test(text))) return empty(path, text, language)
     // Bundles and generated code: lines of a length that nobody writes.
     if (text.length > 400_000 || (text.length > 20_000 && text.length / (text.split('\n').length + 1) > 400))
       return empty(path, text, language)

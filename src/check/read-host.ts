@@ -52,6 +52,7 @@ export async function readHost(
     // One call sends its statements together; PostgreSQL and MySQL drivers wrap a list in one transaction as well.
     const together =
       statements.length > 1 && commit.commitsAlone && !/bigquery|snowflake/i.test(facts.imports)
+    const script = scriptOf(one, facts)
     uses.push(
       ...usesOf(statements, whole, {
         origin: 'text',
@@ -60,10 +61,11 @@ export async function readHost(
         fn,
         call: run,
         transaction:
-          together || (one.inList && commit.commitsAlone)
+          script ??
+          (together || (one.inList && commit.commitsAlone)
             ? `call ${run?.start ?? one.start}`
-            : commit.transaction,
-        commitsAlone: commit.commitsAlone && !together && !one.inList,
+            : commit.transaction),
+        commitsAlone: commit.commitsAlone && !together && !one.inList && script === undefined,
         loop: run?.loop ?? false,
         order: run === undefined ? one.start : run.start + Math.max(one.start - run.start, 0),
       }),
@@ -90,6 +92,23 @@ export async function readHost(
   }
 }
 
+/** Statements that are put together in one variable, `sql += "delete ..."`, are sent as one text. */
+function scriptOf(one: HostText, facts: HostFacts): string | undefined {
+  const ofVariable = facts.assignments.filter((given) => given.name === one.variable && given.fn === one.fn)
+  if (one.variable === undefined || !ofVariable.some((given) => given.appends)) return undefined
+  const begun = ofVariable.filter((given) => !given.appends && given.start <= one.start).at(-1)
+  const next = ofVariable.find((given) => !given.appends && given.start > one.start)
+  const grows = ofVariable.some(
+    (given) =>
+      given.appends &&
+      given.start > (begun?.start ?? -1) &&
+      given.start < (next?.start ?? Number.POSITIVE_INFINITY),
+  )
+  return begun !== undefined && grows && !/bigquery|snowflake/i.test(facts.imports)
+    ? `text ${begun.start}`
+    : undefined
+}
+
 /** `sql += " where ..."` behind it belongs to the text. */
 function withAppended(one: HostText, facts: HostFacts): MappedText {
   if (one.variable === undefined) return one.mapped
@@ -97,7 +116,11 @@ function withAppended(one: HostText, facts: HostFacts): MappedText {
     (later) => later.name === one.variable && later.fn === one.fn && later.start > one.start && later.appends,
   )
   if (more.length === 0) return one.mapped
-  const added = more.map((later) => facts.textOf(later.value) ?? '').join(' ')
+  // What is a statement of its own is read by itself, where it stands.
+  const added = more
+    .map((later) => facts.textOf(later.value) ?? '')
+    .filter((text) => !SQL_START.test(text))
+    .join(' ')
   const { length } = one.mapped.text
   return {
     text: `${one.mapped.text} ${added}`,

@@ -21,24 +21,32 @@ function earlierIn(
 }
 
 /** Earlier statements of the same function and origin about the same table, the last first. */
-export function earlierOnTable(file: FileFacts, use: SqlUse): SqlUse[] {
-  return usesOfTableBeside(file, use.fn, use.origin, use.statement.target)
+export function earlierOnTable(file: FileFacts, use: SqlUse, table?: Name): SqlUse[] {
+  return usesOfTableBeside(file, use.fn, use.origin, table ?? use.statement.target)
     .filter((one) => one.order < use.order)
     .reverse()
 }
 
 /** The last statement before it that empties the target or a part of it, or makes the table anew. */
 export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
-  const { target } = use.statement
-  return (
-    earlierOnTable(file, use)
+  return namesOf(file, use.statement.target)
+    .flatMap((target) =>
       // Constants of a module stand in any order; only what is run has a before and an after.
-      .find(
+      earlierOnTable(file, use, target).filter(
         (one) =>
           clears(one.statement, target) &&
           (use.origin !== 'text' || (one.call !== undefined && use.call !== undefined)),
-      )
-  )
+      ),
+    )
+    .at(0)
+}
+
+/** ClickHouse: a distributed table is filled, and emptied by the table of the shards behind it, `<name>_local`. */
+function namesOf(file: FileFacts, target: Name | undefined): readonly (Name | undefined)[] {
+  const last = target?.parts.at(-1)
+  if (target === undefined || last === undefined || !/clickhouse|\bon\s+cluster\b/i.test(file.text))
+    return [target]
+  return [target, { ...target, parts: [...target.parts.slice(0, -1), `${last}_local`] }]
 }
 
 /** Another function of the file empties the table or makes it anew: a task before this one, as far as a file can tell. */
@@ -215,6 +223,7 @@ function testsMark(tokens: Tokens, column: string): boolean {
 
 /** The insert stands in a branch that was taken because a query or an update did not find the row. */
 export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
+  if (use.origin === 'routine') return branchesOnTarget(file, use)
   const host = file.host
   const call = use.call
   if (host === undefined || call === undefined) return false
@@ -256,6 +265,22 @@ export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
       (statement.kind === 'select' &&
         tablesRead(statement).some((name) => sameTable(name, use.statement.target))) ||
       (statement.kind === 'update' && sameTable(statement.target, use.statement.target)),
+  )
+}
+
+/** PL/pgSQL: `select x into y from t; if y is null then insert into t ...`. */
+function branchesOnTarget(file: FileFacts, use: SqlUse): boolean {
+  const before = use.mapped.text.slice(0, use.statement.start)
+  const opened = before.match(/\b(?<!\bend\s+)if\b[^;]*?\bthen\b/gi)?.length ?? 0
+  const closed = before.match(/\bend\s+if\b/gi)?.length ?? 0
+  return (
+    opened > closed &&
+    earlierIn(file, use.fn, use.order, 'routine').some(
+      ({ statement, mapped }) =>
+        mapped === use.mapped &&
+        (statement.kind === 'select' || hasWords(statement.tokens, 'select')) &&
+        tablesRead(statement).some((name) => sameTable(name, use.statement.target)),
+    )
   )
 }
 
@@ -301,7 +326,7 @@ export function textBefore(host: HostFacts, fn: HostFunction | undefined, at: nu
 }
 
 const LOG_TABLE =
-  /(?:^|_)(?:logs?|audit(?:s|_log|_trail)?|errors?|traces?|events?_log|changelog|activity|notifications?|messages?|heartbeats?|debug)$|^(?:log|audit|debug)_/
+  /(?:^|_)(?:logs?|audit(?:s|_log|_trail)?|errors?|traces?|events?_log|changelog|activity|notifications?|messages?|heartbeats?|debug|gaps|alerts|incidents|failures)$|^(?:log|audit|debug)_/
 const STAGING_TABLE =
   /(?:^|_)(?:stg|stage|staging|staged|tmp|temp|temporary|scratch|work|landing|load|delta|swap)(?:_|$|\d)|^#|^\$\{?tmp/
 

@@ -35,6 +35,8 @@ function pythonCommit(call: HostCall, facts: HostFacts): Commit {
   // An Airflow hook commits at the end of each `run`, and so does one call of a warehouse client.
   if (call.name === 'run' && /hook|redshift|postgres|snowflake|mysql/i.test(call.receiver)) return ALONE
   if (/Operator$|^BigQuery/.test(call.name)) return ALONE
+  // SQLAlchemy 1: an engine takes a connection for each statement and commits it.
+  if (/(?:^|[._])engine(?:\(\))?$/i.test(call.receiver) && call.name === 'execute') return ALONE
   if (
     /(?:^|_|\b)(?:bq|bigquery|athena|client)\w*$/i.test(call.receiver) &&
     /^(?:query|execute|run|query_and_wait)$/.test(call.name)

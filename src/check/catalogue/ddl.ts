@@ -101,6 +101,8 @@ function readTable(statement: Statement, name: Name, path: string, start: number
   const behind = tokens.findIndex((token) => token.start >= name.end)
   table.fromQuery =
     statement.rows === 'select' ||
+    // A front of ClickHouse over the table of each shard, which has the engine that decides.
+    /engine\s*=\s*distributed\b/i.test(tokens.map((token) => token.value).join(' ')) ||
     // A partition, a copy and a clone have the keys of another table.
     (behind > 0 &&
       (areWords(tokens, behind, ['partition', 'of']) || isWord(tokens, behind, 'like', 'clone', 'copy')))

@@ -47,7 +47,10 @@ export function catalogueBuilder(): CatalogueBuilder {
         bestScore = score
       }
     }
-    return best
+    if (best?.fromQuery !== true || name.parts.at(-1)?.endsWith('_local')) return best
+    // The front of ClickHouse has the keys of the tables behind it.
+    const behind = `${name.parts.at(-1)}_local`
+    return search({ ...name, parts: [...name.parts.slice(0, -1), behind] }, path) ?? best
   }
 
   return {

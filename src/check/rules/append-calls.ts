@@ -70,6 +70,19 @@ function readAppend(host: HostFacts, call: HostCall): AppendCall | undefined {
     // A job configuration only names its table in the call that it is handed to.
     return at(disposition, 'load', /JobConfig$/.test(name) ? undefined : literal(target))
   }
+  // An operator of the repository's own that takes BigQuery's word for it.
+  const mode = named.get('mode') ?? named.get('write_mode') ?? named.get('if_exists')
+  if (
+    mode !== undefined &&
+    /(?:Operator|Task)$/.test(name) &&
+    /^['"]WRITE_APPEND['"]$/.test(host.source(mode))
+  ) {
+    return at(
+      mode,
+      'load',
+      literal(named.get('output_table') ?? named.get('table') ?? named.get('destination_table')),
+    )
+  }
   return undefined
 }
 

@@ -1,3 +1,4 @@
+import { clearedByHelper } from '../cleared-by-helper.ts'
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
@@ -5,7 +6,7 @@ import type { HostFacts } from '../languages/host.ts'
 import type { ShellCommand } from '../languages/shell.ts'
 import { ancestor, child } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
-import { clearedBy, isStagingTable, isTemporary, nameOf } from '../sequence.ts'
+import { clearedBy, isStagingTable, isTemporary, madeAnewElsewhere, nameOf } from '../sequence.ts'
 import { hasWords, isWord } from '../sql/tokens.ts'
 import { appendCalls } from './append-calls.ts'
 
@@ -69,8 +70,29 @@ export const appendLoad: Rule = {
       lines: [3],
       code: 'from google.cloud import bigquery\ndef load(client):\n    config = bigquery.LoadJobConfig(write_disposition=bigquery.WriteDisposition.WRITE_APPEND)\n    client.load_table_from_uri("gs://x", "d.t", job_config=config).result()\n',
     },
+    {
+      why: 'an operator of the repository that is told to append',
+      path: 'dags/events.py',
+      lines: [6],
+      code: 'from airflow import DAG\nfrom plugins.spark import SparkSQLOperator\n\nappend = SparkSQLOperator(\n    task_id="append_events", sql="select * from staging.events",\n    mode="WRITE_APPEND", output_table="events",\n)\n',
+    },
   ],
   fine: [
+    {
+      why: 'an operator of the repository that is told to replace',
+      path: 'dags/events.py',
+      lines: [],
+      code: 'from airflow import DAG\nfrom plugins.spark import SparkSQLOperator\n\nreplace = SparkSQLOperator(task_id="x", sql="select 1 from e", mode="WRITE_TRUNCATE", output_table="events")\n',
+    },
+    {
+      why: 'a table that another file of the run drops and makes anew',
+      path: 'sql/31_load.sql',
+      lines: [],
+      beside: {
+        'sql/11_drop.sql': 'drop table if exists notes_day;\n',
+      },
+      code: "copy notes_day (id, body) from '/in/notes.csv' csv;\n",
+    },
     {
       why: 'the table is replaced',
       path: 'dags/load.py',
@@ -135,11 +157,16 @@ function inSql(use: SqlUse, file: FileFacts, project: ProjectFacts): Report | un
     if (isWord(statement.tokens, 1, 'into')) return undefined
     if (statement.tokens.some((token) => token.value === 'stdin') && use.origin === 'file') return undefined
   } else if (statement.kind !== 'load' || hasWords(statement.tokens, 'replace')) return undefined
-  if (clearedBy(file, use) !== undefined || isTemporary(file, use)) return undefined
+  if (
+    clearedBy(file, use) !== undefined ||
+    clearedByHelper(file, use) !== undefined ||
+    isTemporary(file, use)
+  )
+    return undefined
   const key = project.catalogue.find(statement.target, file.path)?.keys.some((one) => !one.generated) ?? false
   if (key) return undefined
   const staging = isStagingTable(statement.target, project)
-  const loud = isRerun(use.context)
+  const loud = isRerun(use.context) && !madeAnewElsewhere(file, use, project)
   return {
     start: use.start,
     end: use.end,

@@ -1,10 +1,15 @@
 import { isRerun } from '../context.ts'
 import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
-import type { HostAssignment, HostCall, HostFacts, HostFunction } from '../languages/host.ts'
-import { descendants, type SyntaxNode } from '../languages/tree.ts'
+import type { HostCall, HostFacts } from '../languages/host.ts'
+import type { SyntaxNode } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
-import { HOST_CLOCK } from './clock.ts'
+import { clockBehind } from './clock-trace.ts'
+
+/** A property that is the name of what is written: `env.key = ...`, `self.file_path = ...`. */
+const NAMED_OUTPUT =
+  /\.(?:s3_?)?(?:(?:object|output|target|dest\w*)_?)?(?:key|file_?name|file_?path|blob_?name|path)$/i
+const DATA_FILE = /\.(?:csv|tsv|json|ndjson|jsonl|parquet|avro|orc|xlsx|xml|gz|zip)\b/i
 
 /** Calls that write a file or an object, and which argument names it. */
 const WRITERS =
@@ -54,8 +59,26 @@ export const clockInPath: Rule = {
       lines: [3],
       code: 'import { writeFile } from "node:fs/promises";\nexport async function out(rows: string) {\n  await writeFile(`data/rows-${Date.now()}.json`, rows);\n}\n',
     },
+    {
+      why: 'a name that is kept for the writer',
+      path: 'src/jobs/fetch.js',
+      lines: [2],
+      code: 'exports.run = async (settings) => {\n  settings.key = `orders/${new Date().toISOString()}.ndjson`\n  await store(settings)\n}\n',
+    },
   ],
   fine: [
+    {
+      why: 'the clock only where the caller says nothing',
+      path: 'dags/export.py',
+      lines: [],
+      code: 'from datetime import datetime\nimport airflow\ndef save(frame, **kwargs):\n    stamp = kwargs.get("timestamp", datetime.now().strftime("%Y%m%d"))\n    frame.to_csv(f"/data/ids_{stamp}.csv")\n',
+    },
+    {
+      why: 'a name that is kept for the writer, of the day the run is about',
+      path: 'src/jobs/fetch.js',
+      lines: [],
+      code: 'exports.run = async (settings, event) => {\n  settings.key = `orders/${event.day}.ndjson`\n  settings.started = new Date()\n  await store(settings)\n}\n',
+    },
     {
       why: 'the logical date',
       path: 'dags/e.py',
@@ -159,6 +182,30 @@ function* inHost(file: FileFacts, host: HostFacts): Iterable<Report> {
       confidence: 'medium',
     }
   }
+  yield* namedForLater(file, host, told)
+}
+
+/** The file is written elsewhere, by the name that is kept in a property. */
+function* namedForLater(file: FileFacts, host: HostFacts, told: ReadonlySet<number>): Iterable<Report> {
+  for (const { name, value, fn } of host.assignments) {
+    if (!NAMED_OUTPUT.test(name) || !DATA_FILE.test(host.source(value))) continue
+    const context = file.contextOf(fn)
+    const traced = clockBehind(value, host, fn, 2)
+    if (traced === undefined || told.has(traced.clock.start)) continue
+    const names = [name, host.source(value), ...traced.through].join(' ')
+    if (NOT_DATA.test(names) || LOGICAL.test(names) || ['request', 'migration', 'seed'].includes(context))
+      continue
+    const loud = isRerun(context)
+    yield {
+      start: traced.clock.start,
+      end: traced.clock.end,
+      message:
+        'The clock names the output: a second run writes a second file beside the first, and readers of the folder take both',
+      class: loud ? 'unsafe' : 'info',
+      severity: loud ? 'warning' : 'info',
+      confidence: loud ? 'medium' : 'low',
+    }
+  }
 }
 
 function writtenPath(call: HostCall, host: HostFacts): SyntaxNode | undefined {
@@ -182,67 +229,6 @@ function writtenPath(call: HostCall, host: HostFacts): SyntaxNode | undefined {
   if (/^(?:upload_file|upload_fileobj|load_file|upload_blob)$/.test(call.name)) return call.args.at(-1)
   if (call.name === 'writeToS3') return call.args[1]
   return call.args[0]
-}
-
-interface Trace {
-  readonly clock: SyntaxNode
-  readonly through: readonly string[]
-}
-
-/** The clock call a path is made of, through variables of the same function. */
-function clockBehind(
-  node: SyntaxNode,
-  host: HostFacts,
-  fn: HostFunction | undefined,
-  hops: number,
-): Trace | undefined {
-  for (const one of descendants(node)) {
-    const call = host.callOf(one)
-    if (
-      call !== undefined &&
-      HOST_CLOCK.test(call.callee) &&
-      !(call.callee === 'Date' && call.args.length > 0)
-    )
-      return hasFallback(node, host) ? undefined : { clock: one, through: [] }
-  }
-  if (hops === 0) return undefined
-  for (const one of descendants(node)) {
-    if (
-      one.type !== 'identifier' ||
-      one.field === 'attribute' ||
-      one.field === 'property' ||
-      one.field === 'function'
-    )
-      continue
-    const given = assignmentOf(host.source(one), one.start, host, fn)
-    if (given === undefined) continue
-    const found = clockBehind(given.value, host, fn, hops - 1)
-    if (found !== undefined)
-      return {
-        clock: found.clock,
-        through: [...found.through, given.name, host.source(given.value).slice(0, 200)],
-      }
-  }
-  return undefined
-}
-
-/** `day or date.today()`, `given ?? new Date()`: the clock only stands in. */
-function hasFallback(node: SyntaxNode, host: HostFacts): boolean {
-  return [...descendants(node)].some(
-    (one) =>
-      /^(?:boolean_operator|conditional_expression|ternary_expression)$/.test(one.type) ||
-      (one.type === 'binary_expression' && /\?\?|\|\|/.test(host.source(one))),
-  )
-}
-
-function assignmentOf(
-  name: string,
-  before: number,
-  host: HostFacts,
-  fn: HostFunction | undefined,
-): HostAssignment | undefined {
-  const given = host.assignments.filter((one) => one.name === name && one.fn === fn && one.start < before)
-  return given.at(-1)
 }
 
 function removedLater(host: HostFacts, call: HostCall, path: SyntaxNode): boolean {

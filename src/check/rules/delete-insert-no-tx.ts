@@ -1,10 +1,17 @@
+import { clearedByHelper, meansTable } from '../cleared-by-helper.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { HostCall, HostFacts } from '../languages/host.ts'
+import { ancestor } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
 import { callsIn, clearedBy, isTemporary, nameOf, together } from '../sequence.ts'
+import { hasWords } from '../sql/tokens.ts'
 import { commitOf } from '../transactions.ts'
-import { appendCalls } from './append-calls.ts'
+import { usesOfTable } from '../uses-index.ts'
+import { type AppendCall, appendCalls } from './append-calls.ts'
+
+/** Helpers that are named for what they do. */
+const LOADS = /^_?(?:bulk_?)?(?:insert|load|copy|upload|write|append|populate|fill)(?:_|[A-Z]|$)/
 
 export const deleteInsertNoTx: Rule = {
   id: 'delete-insert-no-tx',
@@ -58,8 +65,56 @@ export const deleteInsertNoTx: Rule = {
       lines: [3],
       code: 'import pandas as pd\ndef load(conn, df, source):\n    conn.execute("DELETE FROM events WHERE source = :s", s=source)\n    df.to_sql("events", conn, if_exists="append")\n',
     },
+    {
+      why: 'emptied by a helper, filled behind it',
+      path: 'etl/load.py',
+      lines: [9],
+      code: 'import psycopg2\n\ndef empty(schema, table):\n    with connect() as conn:\n        conn.cursor().execute(f"TRUNCATE TABLE {table}")\n\ndef load(schema, table):\n    empty(schema, table)\n    run(f"COPY {table} FROM \'s3://bucket/{table}.csv\'")\n',
+    },
+    {
+      why: 'an insert that SQLAlchemy builds, behind an engine that commits each statement',
+      path: 'etl/trips.py',
+      lines: [4],
+      code: 'import sqlalchemy\nfrom sqlalchemy.dialects.postgresql import insert\ndef reload(engine, trips, rows):\n    engine.execute("TRUNCATE TABLE trips")\n    statement = insert(trips)\n    engine.connect().execute(statement, rows)\n',
+    },
+    {
+      why: 'the block of the delete has ended before the helper loads the table',
+      path: 'etl/copy_table.py',
+      lines: [5],
+      code: 'import psycopg2\nclass Loader:\n    def load(self, job):\n        with self.engine.begin() as conn:\n            conn.execute(f"TRUNCATE TABLE {job.table}")\n        for rows in self.read(job):\n            self.bulk_insert(job.table, rows)\n',
+    },
+    {
+      why: 'one task empties, another one appends',
+      path: 'dags/promo.py',
+      lines: [8],
+      code: 'from airflow import DAG\nfrom sqlalchemy import text\n\ndef empty(connection):\n    connection.execute(text("TRUNCATE TABLE shop.promo"))\n\ndef fill(frame, conn):\n    frame.to_sql(name="promo", con=conn, schema="shop", if_exists="append")\n',
+    },
   ],
   fine: [
+    {
+      why: 'one task deletes what is old, another one appends',
+      path: 'dags/promo.py',
+      lines: [],
+      code: 'from airflow import DAG\nfrom sqlalchemy import text\n\ndef clean(connection):\n    connection.execute(text("DELETE FROM promo WHERE day < 20250101"))\n\ndef fill(cur):\n    cur.execute("INSERT INTO promo SELECT * FROM s ON CONFLICT (no) DO NOTHING")\n',
+    },
+    {
+      why: 'a work table that takes the name of the other one at the end',
+      path: 'etl/swap.sql',
+      lines: [],
+      code: 'truncate table orders_next;\ninsert into orders_next select * from raw_orders;\ndrop table orders;\nalter table orders_next rename to orders;\n',
+    },
+    {
+      why: 'tables are emptied one after the other and left so',
+      path: 'etl/clean.py',
+      lines: [],
+      code: 'import psycopg2\nfrom sqlalchemy import text\nconn.autocommit = True\ndef clean(conn):\n    conn.execute(text("DELETE FROM a"))\n    conn.execute(text("DELETE FROM b"))\n',
+    },
+    {
+      why: 'the helper empties another table',
+      path: 'etl/load.py',
+      lines: [],
+      code: 'import psycopg2\n\ndef empty(table):\n    run(f"TRUNCATE TABLE {table}")\n\ndef load(cur):\n    empty("queue")\n    cur.execute("INSERT INTO d SELECT * FROM s ON CONFLICT (id) DO NOTHING")\n',
+    },
     {
       why: 'between begin and commit',
       path: 'etl/day.sql',
@@ -130,25 +185,51 @@ export const deleteInsertNoTx: Rule = {
       if (use.statement.overwrite || isTemporary(file, use)) continue
       if (['request', 'migration', 'test', 'seed'].includes(use.context)) continue
       const cleared = clearedBy(file, use)
+      const helper = cleared === undefined ? clearedByHelper(file, use) : undefined
+      if (helper !== undefined && !told.has(helper.start) && use.transaction === undefined) {
+        told.add(helper.start)
+        yield apart(use, helper.name)
+        continue
+      }
       if (
         cleared === undefined ||
         (cleared.statement.kind !== 'delete' && cleared.statement.kind !== 'truncate')
       )
         continue
-      if (told.has(cleared.start) || isScratch(use, project)) continue
+      if (told.has(cleared.start) || isScratch(use, file, project)) continue
       const relation = together(cleared, use)
       if (relation === 'yes') continue
       told.add(cleared.start)
       yield report(file, cleared, use, relation)
     }
-    if (file.host !== undefined) yield* beforeHostAppends(file, file.host, told)
+    if (file.host !== undefined) {
+      yield* beforeHostAppends(file, file.host, told)
+      yield* betweenTasks(file, file.host)
+    }
   },
 }
 
+/** Emptied by a helper that has come back by then. */
+function apart(use: SqlUse, helper: string): Report {
+  return {
+    start: use.start,
+    end: use.end,
+    message: `${helper}() has emptied ${nameOf(use.statement.target)} before: a crash in between leaves the rows missing, unless both share a transaction`,
+    class: 'window',
+    severity: 'warning',
+    confidence: 'medium',
+  }
+}
+
 /** Emptied work tables nobody reads between two statements. */
-function isScratch(use: SqlUse, project: ProjectFacts): boolean {
+function isScratch(use: SqlUse, file: FileFacts, project: ProjectFacts): boolean {
   const last = use.statement.target?.parts.at(-1) ?? ''
+  const takesAnotherName = usesOfTable(file, use.statement.target).some(
+    ({ statement, order }) =>
+      order > use.order && statement.kind === 'alter-table' && hasWords(statement.tokens, 'rename', 'to'),
+  )
   return (
+    takesAnotherName ||
     /(?:^|_)(?:stg|stage|staging|tmp|temp|work|scratch)(?:_|$)|^#/.test(last) ||
     project.settings.stagingTables.some((pattern) => pattern.test(last))
   )
@@ -224,7 +305,7 @@ function* beforeHostAppends(file: FileFacts, host: HostFacts, told: ReadonlySet<
       continue
     if (['request', 'migration', 'test', 'seed'].includes(cleared.context) || cleared.fn === undefined)
       continue
-    const append = appendCalls(host).find(
+    const append = appendsOf(file, host).find(
       (one) =>
         one.call.fn === cleared.fn && one.call.start > cleared.start && meansTarget(one.target, cleared),
     )
@@ -240,7 +321,7 @@ function* beforeHostAppends(file: FileFacts, host: HostFacts, told: ReadonlySet<
         message: `Rows of ${nameOf(cleared.statement.target)} are deleted by one statement and appended by another job: a crash in between leaves them missing`,
         class: 'window',
         severity: 'warning',
-        confidence: cleared.commitsAlone ? 'high' : 'low',
+        confidence: cleared.commitsAlone ? 'high' : endsBefore(cleared, append.call) ? 'medium' : 'low',
       }
       continue
     }
@@ -251,7 +332,8 @@ function* beforeHostAppends(file: FileFacts, host: HostFacts, told: ReadonlySet<
         one.start > call.end &&
         one.receiver === call.receiver &&
         one.name === call.name &&
-        !holdsText(host, one),
+        !holdsText(host, one) &&
+        !file.sql.some((use) => use.call === one),
     )
     const inserts = file.sql.some(
       (one) => one.fn === cleared.fn && one.order > cleared.order && one.statement.kind === 'insert',
@@ -266,6 +348,87 @@ function* beforeHostAppends(file: FileFacts, host: HostFacts, told: ReadonlySet<
       confidence: 'medium',
     }
   }
+}
+
+/** One task empties the whole table, another one of the same file fills it: two commits, whatever the order. */
+function* betweenTasks(file: FileFacts, host: HostFacts): Iterable<Report> {
+  if (!/\b(?:airflow|prefect|dagster|luigi)\b/.test(host.imports)) return
+  for (const emptied of file.sql) {
+    const { statement, fn } = emptied
+    const whole =
+      statement.kind === 'truncate' || (statement.kind === 'delete' && !hasWords(statement.tokens, 'where'))
+    if (!whole || fn === undefined || statement.target === undefined || /[{⟦]/.test(statement.target.text))
+      continue
+    const filled =
+      usesOfTable(file, statement.target).find(
+        (use) =>
+          use.fn !== undefined && use.fn !== fn && ['insert', 'copy', 'load'].includes(use.statement.kind),
+      ) ??
+      appendCalls(host).find(
+        ({ call, target }) =>
+          target !== undefined && call.fn !== undefined && call.fn !== fn && meansTarget(target, emptied),
+      )
+    const other = file.sql.some((use) => use.fn === fn && use !== emptied && use.statement.kind === 'insert')
+    if (filled === undefined || other || isLoadedBeside(emptied, host)) continue
+    yield {
+      start: filled.start,
+      end: filled.end,
+      message: `Another task empties ${nameOf(statement.target)} and commits: a crash in between leaves it empty`,
+      class: 'window',
+      severity: 'warning',
+      confidence: 'medium',
+    }
+  }
+}
+
+function isLoadedBeside(emptied: SqlUse, host: HostFacts): boolean {
+  return appendCalls(host).some(({ call }) => call.fn === emptied.fn)
+}
+
+/** Bulk appends, inserts built by SQLAlchemy, and helpers that are handed the table that was emptied. */
+function appendsOf(
+  file: FileFacts,
+  host: HostFacts,
+): readonly Pick<AppendCall, 'call' | 'target' | 'start' | 'end'>[] {
+  const others = host.calls.flatMap((call) => {
+    const emptied = file.sql.filter(
+      (one) =>
+        one.fn === call.fn &&
+        one.start < call.start &&
+        (one.statement.kind === 'delete' || one.statement.kind === 'truncate'),
+    )
+    const { node, start, end } = call
+    if (emptied.length === 0) return []
+    if (runsInsertObject(call, host)) return [{ call, target: undefined, start, end }]
+    const named = emptied.find(
+      ({ statement: { target } }) =>
+        LOADS.test(call.name) &&
+        target !== undefined &&
+        [...call.args, ...call.named.values()].some((one) => meansTable(host.source(one), target)),
+    )
+    return named === undefined || file.sql.some((one) => one.call?.node === node)
+      ? []
+      : [{ call, target: undefined, start, end }]
+  })
+  return [...appendCalls(host), ...others].sort((left, right) => left.start - right.start)
+}
+
+/** `conn.execute(insert(orders), rows)`, also by a variable. */
+function runsInsertObject(call: HostCall, host: HostFacts): boolean {
+  const [first] = call.args
+  if (host.language !== 'python' || call.name !== 'execute' || first === undefined) return false
+  const source = host.source(first)
+  const given =
+    first.type === 'identifier'
+      ? host.assignments.find((one) => one.name === source && one.fn === call.fn && one.start < call.start)
+      : undefined
+  return /(?:^|\.)(?:\w+_)?insert\(/.test(given === undefined ? source : host.source(given.value))
+}
+
+/** The block that is the transaction of the delete ends before the call. */
+function endsBefore(cleared: SqlUse, call: HostCall): boolean {
+  const block = cleared.call === undefined ? undefined : ancestor(cleared.call.node, 'with_statement')
+  return cleared.transaction?.startsWith('with ') === true && block !== undefined && block.end <= call.start
 }
 
 function holdsText(host: HostFacts, call: HostCall): boolean {

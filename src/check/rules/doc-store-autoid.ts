@@ -1,6 +1,8 @@
 import { isRerun } from '../context.ts'
+import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostCall, HostFacts } from '../languages/host.ts'
+import { descendants } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
 import { duplicateIsCaught, textBefore } from '../sequence.ts'
 
@@ -41,8 +43,32 @@ export const docStoreAutoid: Rule = {
       lines: [4],
       code: 'from airflow.decorators import task\n@task\ndef load(row):\n    es.index(index="orders", document=row)\n',
     },
+    {
+      why: 'bulk actions without an id',
+      path: 'dags/sync.py',
+      lines: [4],
+      code: 'from opensearchpy import helpers\n\ndef sync(client, rows):\n    actions = [{"_index": "orders", "_source": row} for row in rows]\n    helpers.bulk(client, actions)\n',
+    },
+    {
+      why: 'an index call of a client by another name',
+      path: 'dags/mark.py',
+      lines: [4],
+      code: 'import airflow\n\ndef mark(opensearch_client, day):\n    opensearch_client.index(index="marks", body={"day": day})\n',
+    },
   ],
   fine: [
+    {
+      why: 'bulk actions with their id, and those of rows that a search did not find',
+      path: 'dags/sync.py',
+      lines: [],
+      code: 'from opensearchpy import helpers\n\ndef sync(client, rows):\n    helpers.bulk(client, [{"_index": "orders", "_id": row["no"], "_source": row} for row in rows])\n\ndef add(client, row):\n    if client.search(index="orders", body={"no": row["no"]})["hits"]["total"] == 0:\n        helpers.bulk(client, [{"_index": "orders", "_source": row}])\n',
+    },
+    {
+      why: 'a function of the repository that only has the name',
+      path: 'dags/rows.py',
+      lines: [],
+      code: 'import airflow\n\ndef load(cur):\n    insert_many(cur.fetchmany(100))\n',
+    },
     {
       why: 'the id is the natural key',
       path: 'dags/load.py',
@@ -101,6 +127,7 @@ export const docStoreAutoid: Rule = {
         confidence: written ? 'medium' : 'low',
       }
     }
+    yield* bulkActions(file, host)
   },
 }
 
@@ -108,12 +135,13 @@ export const docStoreAutoid: Rule = {
 function storedBy(call: HostCall, host: HostFacts): 'literal' | 'variable' | undefined {
   const [first] = call.args
   if (/^(?:insert_one|insert_many|insertOne|insertMany)$/.test(call.name)) {
-    if (first === undefined) return undefined
+    // A method of a collection; a function of that name is the repository's own.
+    if (first === undefined || call.receiver === '') return undefined
     return /^\{/.test(host.source(first)) ? 'literal' : 'variable'
   }
   if (
     call.name === 'index' &&
-    /(?:^|\.)(?:es|elastic\w*|opensearch|client|os_client)$/i.test(call.receiver)
+    /(?:^|[._])(?:es|elastic\w*|opensearch\w*|client)$|^(?:es|os)_\w+$/i.test(call.receiver)
   ) {
     return call.named.has('index') &&
       !call.named.has('id') &&
@@ -122,4 +150,32 @@ function storedBy(call: HostCall, host: HostFacts): 'literal' | 'variable' | und
       : undefined
   }
   return undefined
+}
+
+/** `{"_index": "orders", "_source": row}` handed to `helpers.bulk`: an action without `_id` makes a document each time. */
+function* bulkActions(file: FileFacts, host: HostFacts): Iterable<Report> {
+  if (host.language !== 'python') return
+  const bulk = /^(?:bulk|streaming_bulk|parallel_bulk|async_bulk)$/
+  if (!host.calls.some((call) => bulk.test(call.name) && /helpers$|^$/.test(call.receiver))) return
+  for (const node of descendants(host.root)) {
+    if (node.type !== 'dictionary') continue
+    const keys = host.entriesOf(node)
+    if (!keys.has('_index') || !keys.has('_source') || keys.has('_id')) continue
+    const operation = keys.get('_op_type')
+    const fn = host.functionOf(node)
+    if ((operation !== undefined && host.textOf(operation) !== 'index') || !isRerun(file.contextOf(fn)))
+      continue
+    const whole = host.source(fn?.node ?? host.root)
+    if (/\[\s*['"]_id['"]\s*\]|\.(?:search|exists|count|mget|delete_by_query|indices\.delete)\(/.test(whole))
+      continue
+    yield {
+      start: node.start,
+      end: node.start + 1,
+      message:
+        'The action brings no _id, so the store makes one up: a retry stores the document once more under another',
+      class: 'unsafe',
+      severity: 'warning',
+      confidence: 'medium',
+    }
+  }
 }

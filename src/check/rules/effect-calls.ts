@@ -73,7 +73,7 @@ function sourceWithNames(call: HostCall, host: HostFacts): string {
 }
 
 /** The assignments of the variables among the arguments. */
-function givenTo(call: HostCall, host: HostFacts): HostAssignment[] {
+export function givenTo(call: HostCall, host: HostFacts): HostAssignment[] {
   return call.args
     .filter((argument) => argument.type === 'identifier')
     .flatMap(

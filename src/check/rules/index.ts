@@ -31,6 +31,7 @@ import { partialAggregate } from './partial-aggregate.ts'
 import { postNoKey } from './post-no-key.ts'
 import { publishNoDedupe } from './publish-no-dedupe.ts'
 import { randomKey } from './random-key.ts'
+import { readModifyWrite } from './read-modify-write.ts'
 import { replaceInto } from './replace-into.ts'
 import { rowNumberKey } from './row-number-key.ts'
 import { runClock } from './run-clock.ts'
@@ -45,6 +46,8 @@ import { swallowedError } from './swallowed-error.ts'
 import { upsertNoGuard } from './upsert-no-guard.ts'
 import { watermarkBeforeLoad } from './watermark-before-load.ts'
 import { watermarkFromClock } from './watermark-from-clock.ts'
+import { writeInPlace } from './write-in-place.ts'
+
 /** All rules, in the order of the documentation. */
 export const RULES: readonly Rule[] = [
   insertNoKey,
@@ -56,6 +59,7 @@ export const RULES: readonly Rule[] = [
   ormCreateInLoad,
   docStoreAutoid,
   selfIncrement,
+  readModifyWrite,
   maxPlusOne,
   sequenceKey,
   randomKey,
@@ -89,6 +93,7 @@ export const RULES: readonly Rule[] = [
   freshKey,
   publishNoDedupe,
   clockInPath,
+  writeInPlace,
   ddlNoGuard,
   nondeterministicPick,
   scriptNotAtomic,

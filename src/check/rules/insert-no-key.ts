@@ -1,3 +1,4 @@
+import { clearedByHelper } from '../cleared-by-helper.ts'
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Confidence, Report, Severity } from '../finding.ts'
@@ -55,7 +56,8 @@ export function repeatedInsert(
   // `with moved as (delete ... returning *) insert ...` moves rows in one statement.
   if (hasWords(statement.tokens, 'returning') && hasWords(statement.tokens, 'delete', 'from'))
     return undefined
-  if (clearedBy(file, use) !== undefined || claimed(file, use)) return undefined
+  if (clearedBy(file, use) !== undefined || clearedByHelper(file, use) !== undefined || claimed(file, use))
+    return undefined
   // Rows that are moved away are not there for a second run; `copy-then-delete` tells of the gap in between.
   if (deletedBehind(file, use) !== undefined) return undefined
   if (checkedBefore(file, use) || duplicateIsCaught(file.host, use.call?.node)) return undefined
@@ -79,10 +81,26 @@ export function repeatedInsert(
   if (use.origin === 'routine') return { severity: 'warning', confidence: 'low', generatedKey }
   if (isStagingTable(statement.target, project))
     return { severity: 'warning', confidence: 'low', generatedKey }
+  if (isGivenStaging(use, file)) return { severity: 'info', confidence: 'low', generatedKey }
   // Constant rows of a script are set-up that somebody runs by hand.
   if (constant && use.origin === 'file') return { severity: 'warning', confidence: 'low', generatedKey }
   if (knownWithoutKey) return { severity: 'error', confidence: 'high', generatedKey }
   return { severity: 'error', confidence: statement.target.unknown ? 'low' : 'medium', generatedKey }
+}
+
+/** `sql.SQL("insert into {t} ...").format(t=sql.Identifier(TMP_TABLE))` */
+function isGivenStaging({ statement, text }: SqlUse, { host }: FileFacts): boolean {
+  const hole = /^\{(\w+)\}$/.exec(statement.target?.parts.at(-1) ?? '')?.[1]
+  if (hole === undefined || host === undefined || text === undefined) return false
+  return host.calls.some(
+    (call) =>
+      call.name === 'format' &&
+      call.start <= text.start &&
+      text.end <= call.end &&
+      [...call.named].some(
+        ([name, value]) => name.toLowerCase() === hole && /tmp|temp|stag|stg/i.test(host.source(value)),
+      ),
+  )
 }
 
 export const insertNoKey: Rule = {
@@ -144,6 +162,46 @@ export const insertNoKey: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'what a run found missing is noted each time',
+      path: 'etl/note.sql',
+      lines: [],
+      code: "insert into data_gaps (kind, missing) select 'day', count(*) from expected where day is null;\n",
+    },
+    {
+      why: 'the table of the shards is emptied, the front over them is filled',
+      path: 'etl/sync.sql',
+      lines: [],
+      code: "truncate table mail_local on cluster replicated;\ninsert into table default.mail select * from remote('10.0.0.1', 'default.mail');\n",
+    },
+    {
+      why: 'a front of ClickHouse over tables that keep one row a key',
+      path: 'etl/sync.sql',
+      lines: [],
+      beside: {
+        'ddl/mail.sql':
+          "create table mail_local on cluster replicated (no Int64, body String) engine = ReplicatedReplacingMergeTree('/t/mail', '{replica}') order by no;\ncreate table mail on cluster replicated as mail_local engine = Distributed('replicated', 'default', 'mail_local', no);\n",
+      },
+      code: "insert into mail (no, body) values (1, 'a');\n",
+    },
+    {
+      why: 'a temporary table that is named where the text is filled in',
+      path: 'dags/load.py',
+      lines: [],
+      code: 'from psycopg2 import sql\nfrom airflow import DAG\ndef load(cur, rows):\n    statement = sql.SQL("INSERT INTO {table} ({columns}) VALUES (%s)").format(\n        table=sql.Identifier(f"{TABLE}{TMP_POSTFIX}"), columns=sql.SQL(","))\n    cur.executemany(statement, rows)\n',
+    },
+    {
+      why: 'a routine that looked for the row before',
+      path: 'etl/mark.sql',
+      lines: [],
+      code: 'do $$\ndeclare seen timestamp;\nbegin\n  select at into seen from load_mark;\n  if (seen is null) then\n    insert into load_mark (at) values (seen);\n  else\n    update load_mark set at = seen;\n  end if;\nend $$;\n',
+    },
+    {
+      why: 'into or overwrite, as its caller says',
+      path: 'etl/std.sql',
+      lines: [],
+      code: 'INSERT {{ params.mode }} {{ params.target }}\nSELECT a, b FROM {{ params.source }}\n',
+    },
     {
       why: 'a conflict clause on the natural key',
       path: 'etl/load.sql',

@@ -7,6 +7,10 @@ import { clearedBy, duplicateIsCaught, textBefore } from '../sequence.ts'
 import { nameFromText } from '../sql/name.ts'
 import type { Name } from '../sql/statement.ts'
 
+/** What stands before `.insert(`: `knex('t')`, `supabase.from('t')`, a repository. */
+const BUILDER =
+  /(?:^|\b)(?:\w*knex|db|trx|tx|database|pg)\s*(?:\.\w+\(\s*['"`]?\w+['"`]?\s*\)\s*)*(?:<[^>]*>)?\(\s*['"`\w]|\.(?:from|into|table)\s*(?:<[^>]*>)?\(\s*['"`]|(?:repo|repository|manager)\w*\s*\.\s*$/i
+
 export const ormCreateInLoad: Rule = {
   id: 'orm-create-in-load',
   title: 'Upsert the rows of a load',
@@ -49,8 +53,50 @@ export const ormCreateInLoad: Rule = {
       lines: [5],
       code: 'import { Worker } from "bullmq";\nnew Worker("q", async (job) => {\n  await prisma.order.deleteMany({ where: { day: job.data.day } });\n  await prisma.order.createMany({ data: job.data.rows });\n  await prisma.event.createMany({ data: job.data.events });\n});\n',
     },
+    {
+      why: 'an insert that SQLAlchemy builds',
+      path: 'dags/load.py',
+      lines: [4],
+      code: 'from sqlalchemy import insert\nfrom airflow.decorators import task\ndef load(conn, rows, **kwargs):\n    conn.execute(insert(orders), rows)\n',
+    },
+    {
+      why: 'rows added one by one',
+      path: 'tasks/load.py',
+      lines: [5],
+      code: 'from celery import shared_task\n@shared_task\ndef load(session, rows):\n    for row in rows:\n        session.add(Order(**row))\n    session.commit()\n',
+    },
+    {
+      why: 'builders of TypeScript',
+      path: 'src/jobs/load.ts',
+      lines: [3, 4, 5],
+      code: "import { Worker } from 'bullmq'\nnew Worker('q', async (job) => {\n  await knex('orders').insert(job.data.rows)\n  await supabase.from('events').insert(job.data.events)\n  await db.insert(visits).values(job.data.visits)\n})\n",
+    },
+    {
+      why: 'Prisma in a loop',
+      path: 'src/jobs/load.ts',
+      lines: [4],
+      code: "import { Worker } from 'bullmq'\nnew Worker('q', async (job) => {\n  for (const row of job.data.rows) {\n    await prisma.order.create({ data: row })\n  }\n})\n",
+    },
   ],
   fine: [
+    {
+      why: 'builders of TypeScript that say what happens to rows that are there',
+      path: 'src/jobs/load.ts',
+      lines: [],
+      code: "import { Worker } from 'bullmq'\nnew Worker('q', async (job) => {\n  await knex('orders').insert(job.data.rows).onConflict('no').merge()\n  await supabase.from('events').upsert(job.data.events, { onConflict: 'no' })\n  await db.insert(visits).values(job.data.visits).onConflictDoNothing()\n  seen.insert(job.id)\n})\n",
+    },
+    {
+      why: 'an insert of SQLAlchemy with on conflict, by a variable',
+      path: 'dags/load.py',
+      lines: [],
+      code: 'from sqlalchemy.dialects.postgresql import insert\nfrom airflow.decorators import task\ndef load(conn, rows, **kwargs):\n    statement = insert(orders)\n    statement = statement.on_conflict_do_nothing()\n    conn.execute(statement, rows)\n',
+    },
+    {
+      why: 'rows that a query did not find',
+      path: 'tasks/load.py',
+      lines: [],
+      code: 'from celery import shared_task\n@shared_task\ndef load(session, rows):\n    for row in rows:\n        if session.query(Order).filter_by(no=row["no"]).first() is None:\n            session.add(Order(**row))\n    session.commit()\n',
+    },
     {
       why: 'on conflict is added',
       path: 'src/queries/a.js',
@@ -150,6 +196,13 @@ function modelOf(call: HostCall, host: HostFacts): Name | undefined {
         ? parts.at(-2)
         : undefined
   if (model !== undefined && /^\w+$/.test(model)) return nameFromText(model)
+  const inChain = /\(\s*['"`]([\w.]+)['"`]\s*\)\s*\.\s*insert\b/.exec(host.source(call.node))?.[1]
+  if (inChain !== undefined) return nameFromText(inChain)
+  const core = /(?:^|[(\s])(?:\w+_)?insert\(\s*(\w+)\s*\)|\b(\w+)(?:\.__table__)?\.insert\(/.exec(
+    host.source(call.node),
+  )
+  const plain = core?.[1] ?? core?.[2]
+  if (call.name === 'execute' && plain !== undefined) return nameFromText(plain)
   const table = /\btable\s*:\s*['"`]([\w.]+)['"`]/.exec(host.source(call.node))?.[1]
   return table === undefined ? undefined : nameFromText(table)
 }
@@ -161,9 +214,55 @@ function createsRows(call: HostCall, host: HostFacts): 'helper' | 'orm' | undefi
   if (call.name === 'createMany' && host.language === 'typescript')
     return has('skipDuplicates') ? undefined : 'orm'
   if (call.name === 'bulkCreate') return has('updateOnDuplicate', 'ignoreDuplicates') ? undefined : 'orm'
+  if (host.language === 'typescript') return built(call, host)
+  if (call.name === 'execute' && runsPlainInsert(call, host)) return 'orm'
+  // One by one, in a loop over what was read.
+  if (call.name === 'add' && call.loop && /(?:^|\.)session$/i.test(call.receiver)) return 'orm'
   if (call.name === 'bulk_insert_mappings' || call.name === 'bulk_save_objects' || call.name === 'add_all')
     return 'orm'
   return undefined
+}
+
+/** Inserts of query builders: Knex, Supabase, Drizzle, TypeORM; and Prisma's `create` in a loop. */
+function built(call: HostCall, host: HostFacts): 'orm' | undefined {
+  const source = host.source(call.node)
+  const creates =
+    (call.name === 'insert' &&
+      call.args.length > 0 &&
+      BUILDER.test(source.slice(0, source.lastIndexOf('insert')))) ||
+    (call.name === 'values' && /\.insert\(\)?/.test(call.callee)) ||
+    (call.name === 'create' && call.loop && call.named.has('data') && /prisma|tx\b/i.test(call.receiver))
+  return creates && !/onConflict|onDuplicate|orIgnore|orUpdate|\.ignore\(|upsert/i.test(chainOf(call, host))
+    ? 'orm'
+    : undefined
+}
+
+/** The whole of `db('t').insert(rows).onConflict('no').merge()`. */
+function chainOf(call: HostCall, host: HostFacts): string {
+  let at = call.node
+  while (
+    at.parent !== undefined &&
+    /^(?:member_expression|call_expression|await_expression)$/.test(at.parent.type)
+  )
+    at = at.parent
+  return host.source(at)
+}
+
+/** `conn.execute(orders.insert(), rows)`, `conn.execute(insert(orders).values(rows))`, also by a variable. */
+function runsPlainInsert(call: HostCall, host: HostFacts): boolean {
+  const [first] = call.args
+  if (first === undefined) return false
+  const own = host.source(first)
+  const given =
+    first.type === 'identifier'
+      ? host.assignments.filter((one) => one.name === own && one.fn === call.fn && one.start < call.start)
+      : []
+  const source = given.length === 0 ? own : given.map((one) => host.source(one.value)).join(' ')
+  return (
+    !/['"]/.test(source.slice(0, 12)) &&
+    /(?:^|[.\s(])(?:\w+_)?insert\(/.test(source) &&
+    !/on_conflict|on_duplicate|prefix_with|from_select/.test(source)
+  )
 }
 
 function emptiedBefore(call: HostCall, host: HostFacts, file: FileFacts): boolean {

@@ -40,8 +40,50 @@ export const parseTimeClock: Rule = {
       lines: [3],
       code: 'import psycopg2\nfrom datetime import date\ndef load(cur, day=date.today()):\n    cur.execute("DELETE FROM t WHERE day = %s", (day,))\n',
     },
+    {
+      why: 'a function that reads the clock, called while the file is read',
+      path: 'dags/window.py',
+      lines: [5],
+      code: 'from datetime import datetime, timedelta\nfrom airflow import DAG\n\ndef window():\n    end = datetime.now()\n    return end - timedelta(days=1), end\n\nstart, end = window()\n\nwith DAG("d") as dag:\n    BashOperator(task_id="x", bash_command=f"load {start} {end}")\n',
+    },
+    {
+      why: 'a module that a DAG imports',
+      path: 'dags/importers/range.py',
+      lines: [4],
+      code: 'from datetime import date\nimport requests\n\nTODAY = date.today()\n\ndef load():\n    return requests.get("https://example.org/orders", params={"day": TODAY})\n',
+    },
+    {
+      why: 'a handler whose module stays loaded',
+      path: 'src/handlers/load.js',
+      lines: [1],
+      code: 'const today = new Date().toISOString()\nexports.handler = async () => {\n  await load(today)\n}\n',
+    },
   ],
   fine: [
+    {
+      why: 'a start date that is computed before',
+      path: 'dags/ingest.py',
+      lines: [],
+      code: 'from datetime import datetime, timedelta\nfrom airflow import DAG\n\nweek_ago = datetime.today() - timedelta(7)\nargs = {"owner": "airflow", "start_date": week_ago}\n\nwith DAG("d", default_args=args) as dag:\n    BashOperator(task_id="x", bash_command="load")\n',
+    },
+    {
+      why: 'read by the handler itself, and to measure',
+      path: 'src/handlers/load.js',
+      lines: [],
+      code: 'const bootedAt = Date.now()\nexports.handler = async () => {\n  const today = new Date().toISOString()\n  await load(today)\n  console.log(Date.now() - bootedAt)\n}\n',
+    },
+    {
+      why: 'a script beside the DAGs is read when it runs',
+      path: 'dags/scripts/export.py',
+      lines: [],
+      code: 'from datetime import date\n\nTODAY = date.today()\n\ndef export():\n    print(TODAY)\n    save(TODAY)\n\nexport()\n',
+    },
+    {
+      why: 'the function that reads the clock is called by a task',
+      path: 'dags/window.py',
+      lines: [],
+      code: 'from datetime import datetime\nfrom airflow import DAG\n\ndef now():\n    return datetime.now()\n\ndef work():\n    moment = now()\n    return moment\n\nwith DAG("d") as dag:\n    PythonOperator(task_id="x", python_callable=work)\n',
+    },
     {
       why: 'inside a task',
       path: 'dags/a.py',
@@ -83,6 +125,7 @@ export const parseTimeClock: Rule = {
     const { host } = file
     if (host === undefined || file.context === 'test' || file.context === 'migration') return
     if (host.language === 'python') yield* inPython(file, host)
+    yield* inWarmHandler(host)
   },
 }
 
@@ -90,13 +133,16 @@ function* inPython(file: FileFacts, host: HostFacts): Iterable<Report> {
   const buildsDags =
     /\bairflow\b/.test(host.imports) &&
     (/\bDAG\s*\(|@dag\b/.test(file.text) || host.calls.some((call) => isOperator(call)))
+  const imported = !buildsDags && isLibraryOfDags(file, host)
   for (const call of host.calls) {
     if (!HOST_CLOCK.test(call.callee) || call.callee === 'Date') continue
-    const place = placeOf(call, host, buildsDags)
+    const place = placeOf(call, host, buildsDags || imported)
     if (place === undefined || onlyLoggedOrMeasured(call, host)) continue
     // `start_date=days_ago(1)` moves too, but Airflow wrote it in its own examples for years.
     const startDate = ancestor(call.node, 'keyword_argument', 'pair')
-    const moves = startDate !== undefined && /^['"]?(?:start_date|end_date)\b/.test(host.source(startDate))
+    const moves =
+      (startDate !== undefined && /^['"]?(?:start_date|end_date)\b/.test(host.source(startDate))) ||
+      isStartDate(call, host)
     // The default of a form that a person fills in.
     const form =
       call.node.parent !== undefined &&
@@ -110,14 +156,70 @@ function* inPython(file: FileFacts, host: HostFacts): Iterable<Report> {
           ? 'The default is read once, when the function is defined: every later call in the same process gets that moment'
           : 'The clock is read while the DAG file is read: a retry or a backfill gets that moment, not the day it is about',
       class: quiet ? 'info' : 'unsafe',
-      severity: quiet ? 'info' : place === 'default' ? 'warning' : 'error',
-      confidence: quiet ? 'low' : 'high',
+      severity: quiet ? 'info' : place === 'default' || imported ? 'warning' : 'error',
+      confidence: quiet ? 'low' : imported && place !== 'default' ? 'medium' : 'high',
     }
   }
 }
 
+/** A function that a platform keeps loaded between events: the module is read once, for many of them. */
+const HANDLER =
+  /\bdef\s+(?:lambda_)?handler\s*\(\s*event|\b(?:module\.)?exports\.handler\s*=|\bexport\s+(?:const|async\s+function|function)\s+handler\b/
+
+function* inWarmHandler(host: HostFacts): Iterable<Report> {
+  if (!HANDLER.test(host.text)) return
+  for (const call of host.calls) {
+    const reads =
+      HOST_CLOCK.test(call.callee) &&
+      (call.callee !== 'Date' || call.args.length === 0) &&
+      call.fn === undefined
+    const given = host.assignments.find(
+      (one) => one.fn === undefined && one.value.start <= call.start && one.value.end >= call.end,
+    )
+    if (!reads || given === undefined || /start|begin|boot|init/i.test(given.name)) continue
+    if (onlyLoggedOrMeasured(call, host)) continue
+    yield {
+      start: call.start,
+      end: call.end,
+      message:
+        'The clock is read once, when the module is loaded: every event that this process handles later gets that moment',
+      class: 'unsafe',
+      severity: 'warning',
+      confidence: 'high',
+    }
+  }
+}
+
+/** `week_ago = ...` and then `"start_date": week_ago`, and nothing else. */
+function isStartDate(call: HostCall, host: HostFacts): boolean {
+  const given = host.assignments.find(
+    (one) => one.fn === call.fn && one.value.start <= call.start && one.value.end >= call.end,
+  )
+  if (given === undefined || !/^\w+$/.test(given.name)) return false
+  const behind = host.text.slice(given.value.end)
+  const uses = behind.match(new RegExp(`\\b${given.name}\\b`, 'g'))?.length ?? 0
+  const starts =
+    behind.match(new RegExp(`['"]?\\bstart_date['"]?\\s*[:=]\\s*${given.name}\\b`, 'g'))?.length ?? 0
+  return uses > 0 && uses === starts
+}
+
 function isOperator(call: HostCall): boolean {
   return /(?:Operator|Sensor|TaskGroup)$/.test(call.name)
+}
+
+/** A module beside DAGs that only defines: what it reads at its top is read when a DAG file imports it. */
+function isLibraryOfDags(file: FileFacts, host: HostFacts): boolean {
+  if (!/(?:^|\/)(?:dags|plugins)\//.test(file.path) || host.functions.length === 0) return false
+  if (/__name__\s*==|argparse|\bclick\b|sys\.argv/.test(host.text)) return false
+  return host.root.children.every(
+    (one) =>
+      one.type !== 'expression_statement' ||
+      one.children.every(
+        (inner) =>
+          inner.type !== 'call' ||
+          /^(?:logging|logger|load_dotenv|sys\.path|os\.environ|warnings)\b/.test(host.source(inner)),
+      ),
+  )
 }
 
 function placeOf(call: HostCall, host: HostFacts, buildsDags: boolean): 'parse' | 'default' | undefined {
@@ -129,7 +231,33 @@ function placeOf(call: HostCall, host: HostFacts, buildsDags: boolean): 'parse' 
       /__main__/.test(host.source(ancestor(call.node, 'if_statement') ?? call.node).slice(0, 60))
       ? undefined
       : 'parse'
-  return buildsTasks(call.fn, host) ? 'parse' : undefined
+  if (buildsTasks(call.fn, host)) return 'parse'
+  return isResult(call, host) && calledAtImport(call.fn, host) ? 'parse' : undefined
+}
+
+/** `start, end = window()` of a module, where `window()` reads the clock and returns what it made of it. */
+function calledAtImport(fn: HostFunction, host: HostFacts): boolean {
+  return (
+    fn.name !== '' &&
+    fn.parent === undefined &&
+    host.assignments.some(
+      ({ value, fn: within }) =>
+        within === undefined &&
+        host.callOf(value)?.callee === fn.name &&
+        !isInside(value, 'if_statement', undefined),
+    )
+  )
+}
+
+function isResult(call: HostCall, host: HostFacts): boolean {
+  if (isInside(call.node, 'return_statement', call.fn?.node)) return true
+  const name = host.assignments.find(
+    (one) => one.fn === call.fn && one.value.start <= call.start && one.value.end >= call.end,
+  )?.name
+  const body = call.fn === undefined ? '' : host.source(call.fn.node)
+  return (
+    name !== undefined && new RegExp(`\\breturn\\b[^\\n]*\\b${name.replace(/\W/g, '\\$&')}\\b`).test(body)
+  )
 }
 
 /** A function that makes operators runs while the file is read, unless it is a task itself. */

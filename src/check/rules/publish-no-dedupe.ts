@@ -1,5 +1,6 @@
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
+import { givenTo } from './effect-calls.ts'
 
 export const publishNoDedupe: Rule = {
   id: 'publish-no-dedupe',
@@ -27,8 +28,20 @@ export const publishNoDedupe: Rule = {
       lines: [4],
       code: 'module.exports.handler = async () => {\n  const sqs = new SQS();\n  for (const a of adaptors) {\n    await sqs.sendMessage({ QueueUrl: process.env.Q, MessageBody: JSON.stringify({ a }) }).promise();\n  }\n};\n',
     },
+    {
+      why: 'a request made before the call',
+      path: 'src/workers/fan.js',
+      lines: [3],
+      code: 'exports.fan = async (sqs, items) => {\n  for (const item of items) {\n    const request = { QueueUrl: process.env.Q, MessageBody: item }; await sqs.sendMessage(request).promise()\n  }\n}\n',
+    },
   ],
   fine: [
+    {
+      why: 'a request made before the call, with an id of the data',
+      path: 'src/workers/fan.js',
+      lines: [],
+      code: "exports.fan = async (sqs, items) => {\n  for (const item of items) {\n    const request = { QueueUrl: process.env.Q, MessageBody: item.body, MessageDeduplicationId: item.no, MessageGroupId: 'g' }\n    await sqs.sendMessage(request).promise()\n  }\n}\n",
+    },
     {
       why: 'an id of the data',
       path: 'src/handlers/fan.js',
@@ -52,7 +65,10 @@ export const publishNoDedupe: Rule = {
         )
       )
         continue
-      const source = host.source(call.node)
+      const source = [
+        host.source(call.node),
+        ...givenTo(call, host).map((one) => host.source(one.value)),
+      ].join(' ')
       if (!/QueueUrl|queue_url/.test(source) || /Dedup|dedup|MessageGroupId/.test(source)) continue
       const request = file.contextOf(call.fn) === 'request'
       const loud = call.loop && !request

@@ -4,6 +4,7 @@ import type { Rule } from '../rule.ts'
 import { isLogTable } from '../sequence.ts'
 import { isWord, splitByComma, type Tokens, tokenAt } from '../sql/tokens.ts'
 import { readsClock } from './clock.ts'
+import { clocksOfRange } from './clock-of-range.ts'
 
 /** Columns that say what period a row is about. */
 const PERIOD =
@@ -29,7 +30,8 @@ export const runClock: Rule = {
     },
   ],
   prove: '`stet prove` runs the job for one day on two dates: the column differs (NONDETERMINISTIC).',
-  limits: 'Only a clock that is stored as a period is judged; one in a filter is a hint.',
+  limits:
+    'A clock is followed through variables of one function into a column that names a period, a filter by equality, a condition of a statement and the range of a request. A look-back such as now() - interval is not judged.',
   bad: [
     {
       why: 'the day is the day of the run',
@@ -43,8 +45,74 @@ export const runClock: Rule = {
       lines: [2],
       code: "{{ config(materialized='incremental', unique_key=['snapshot_date', 'id']) }}\nselect current_date as snapshot_date, id from {{ ref('s') }}\n",
     },
+    {
+      why: 'the rows of the day before the run',
+      path: 'etl/m.sql',
+      lines: [4],
+      code: 'insert into median_daily (day, project)\nselect day, project\n  from yield\n where day = current_date - 1\non conflict (day, project) do nothing;\n',
+    },
+    {
+      why: 'a task that computes its own range',
+      path: 'dags/orders.py',
+      lines: [6],
+      code: 'from datetime import datetime, timedelta\nimport requests\nfrom airflow.decorators import task\n@task\ndef fetch():\n    end = datetime.now()\n    start = end - timedelta(days=1)\n    query = {"startTime": start.isoformat(), "endTime": end.isoformat()}\n    return requests.get("https://example.org/orders", params=query).json()\n',
+    },
+    {
+      why: 'a task that deletes and reads the day of the clock',
+      path: 'dags/orders.py',
+      lines: [5],
+      code: 'from datetime import date, timedelta\nfrom airflow.decorators import task\n@task\ndef clear(cur):\n    day = date.today() - timedelta(days=1)\n    cur.execute(f"DELETE FROM orders_daily WHERE day = \'{day}\'")\n',
+    },
+    {
+      why: 'an id that hashes the clock',
+      path: 'dags/import_scooters.py',
+      lines: [6],
+      code: 'from datetime import datetime\nfrom airflow.decorators import task\n@task\ndef read(rows):\n    for row in rows:\n        at = datetime.now().isoformat()\n        yield Scooter(id=make_hash([row["no"], at]), place=row["place"])\n',
+    },
+    {
+      why: 'a handler that asks for the day of the clock',
+      path: 'src/handlers/rates.ts',
+      lines: [2],
+      code: 'export const handler = async () => {\n  const day = new Date(Date.now()).toISOString().slice(0, 10)\n  const { data } = await axios.get(`https://example.org/historical/${day}.json`)\n  await table.put(data)\n  await db.query("insert into rate values ($1) on conflict (day) do nothing", [data])\n}\n',
+    },
   ],
   fine: [
+    {
+      why: 'the moment only makes the statement another one',
+      path: 'dags/orders.py',
+      lines: [],
+      code: 'import time\nfrom airflow.decorators import task\n@task\ndef clear(cur):\n    now = int(time.time())\n    cur.execute(f"DELETE FROM orders_daily WHERE {now} = {now} AND day = \'2025-02-03\'")\n',
+    },
+    {
+      why: 'a day that the caller may give',
+      path: 'dags/orders.py',
+      lines: [],
+      code: 'from datetime import date\nfrom airflow.decorators import task\n@task\ndef clear(cur, day=None):\n    if day is None:\n        day = date.today()\n    cur.execute(f"DELETE FROM orders_daily WHERE day = \'{day}\'")\n',
+    },
+    {
+      why: 'rows that are kept for a while, and a time that is only sent along',
+      path: 'dags/clean.py',
+      lines: [],
+      code: 'from datetime import datetime, timedelta\nimport requests\nfrom airflow.decorators import task\n@task\ndef clean(cur):\n    cutoff = datetime.now() - timedelta(days=30)\n    cur.execute(f"DELETE FROM metric WHERE at < \'{cutoff}\'")\n    requests.get("https://example.org/ping", params={"nonce": datetime.now().timestamp()})\n',
+    },
+    {
+      why: 'the day of the run, given by the scheduler',
+      path: 'dags/orders.py',
+      lines: [],
+      code: 'from airflow.decorators import task\n@task\ndef clear(cur, ds=None):\n    cur.execute(f"DELETE FROM orders_daily WHERE day = \'{ds}\'")\n',
+    },
+    {
+      why: 'a look-back that overlaps',
+      path: 'etl/m.sql',
+      lines: [],
+      code: 'insert into t (id, v) select id, v from s where changed_at >= current_date - 3 on conflict (id) do nothing;\n',
+    },
+    {
+      why: 'a branch of a value',
+      path: 'etl/m.sql',
+      lines: [],
+      code: 'insert into t (id, fresh) select id, case when day = current_date then 1 else 0 end from s where id > 0 on conflict (id) do nothing;\n',
+    },
     {
       why: 'an audit column',
       path: 'etl/m.sql',
@@ -88,6 +156,18 @@ export const runClock: Rule = {
       if (statement.kind !== 'insert' && !(incremental && statement.kind === 'select')) continue
       const query = statement.kind === 'select' ? statement.tokens : statement.query
       yield* periods(query, use)
+      yield* filters(query, use)
+    }
+    for (const clock of clocksOfRange(file)) {
+      yield {
+        start: clock.start,
+        end: clock.end,
+        message:
+          'The clock says which rows this run is about: repeated later it is about others, and a missed run cannot be made up for',
+        class: 'unsafe',
+        severity: 'warning',
+        confidence: 'medium',
+      }
     }
   },
 }
@@ -130,4 +210,60 @@ function* periods(query: Tokens, use: SqlUse): Iterable<Report> {
       }
     }
   }
+}
+
+/** `where day = current_date - 1` in a statement that stores what it reads. */
+function* filters(query: Tokens, use: SqlUse): Iterable<Report> {
+  if (use.statement.kind !== 'insert') return
+  for (const [index, token] of query.entries()) {
+    if (token.value !== '=' || token.kind !== 'symbol' || !isCondition(query, index)) continue
+    const { depth } = token
+    const end = query.findIndex(
+      (one, at) =>
+        at > index &&
+        (one.depth < depth ||
+          (one.depth === depth &&
+            isWord(
+              query,
+              at,
+              'and',
+              'or',
+              'group',
+              'order',
+              'limit',
+              'union',
+              'having',
+              'qualify',
+              'on',
+              'returning',
+            ))),
+    )
+    const to = end < 0 ? query.length : end
+    const at = query.findIndex((_, place) => place > index && place < to && readsClock(query, place))
+    if (at < 0) continue
+    const clock = tokenAt(query, at)
+    const start = use.mapped.at(clock.start)
+    yield {
+      start,
+      end: start + clock.text.length,
+      message:
+        'The clock says which rows this run is about: repeated later it is about others, and a missed run cannot be made up for',
+      class: 'unsafe',
+      severity: 'warning',
+      confidence: 'medium',
+    }
+    return
+  }
+}
+
+/** Stands behind `where`, not in a `case` or a join. */
+function isCondition(query: Tokens, index: number): boolean {
+  const { depth } = tokenAt(query, index)
+  for (let at = index - 1; at >= 0; at -= 1) {
+    if (tokenAt(query, at).depth < depth) return false
+    if (tokenAt(query, at).depth > depth) continue
+    if (isWord(query, at, 'where')) return true
+    if (isWord(query, at, 'select', 'on', 'when', 'case', 'set', 'or', 'from')) return false
+  }
+  return false
 }

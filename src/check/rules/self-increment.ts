@@ -8,8 +8,10 @@ import type { Assignment } from '../sql/statement.ts'
 import { conjuncts, findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** Columns that are meant to move with every attempt. */
-const COUNTS_ATTEMPTS =
-  /^__v$|attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|views?|hits?|clicks?|visits?|lock|nonce|generation|epoch|counter_id|run_count|current_value|last_id/
+export const COUNTS_ATTEMPTS: RegExp =
+  /^__v$|attempt|retr(?:y|ies)|version|revision|^seq|sequence|next_|_next|failures?|tries|lock|nonce|generation|epoch|counter_id|run_count|proc(?:ess(?:ed|ing)?)?_count|current_value|last_id/
+/** Columns that count what people do: one more is a request, a sum from another table is a load. */
+const COUNTS_ACTIONS = /views?|hits?|clicks?|visits?/
 const GROWS = new Set([
   'array_append',
   'array_cat',
@@ -181,8 +183,20 @@ export const selfIncrement: Rule = {
       lines: [3],
       code: 'import psycopg2\ndef count(cur, n):\n    cur.execute("UPDATE stats SET total = total + %s WHERE id = 1", (n,))\n',
     },
+    {
+      why: 'counters that a load adds up are no single clicks',
+      path: 'etl/stats.sql',
+      lines: [1],
+      code: 'merge into item as t\nusing (select item_no, sum(views) as views from event group by item_no) as s\n   on t.item_no = s.item_no\n when matched then update set views = t.views + s.views;\n',
+    },
   ],
   fine: [
+    {
+      why: 'how often a row was taken up, and one click more',
+      path: 'etl/mark.sql',
+      lines: [],
+      code: 'update file set proc_count = proc_count + 1 where id = 1;\nupdate page set views = views + 1 where id = 1;\n',
+    },
     { why: 'a script variable', path: 'etl/loop.sql', lines: [], code: 'set i = i + 1;\n' },
     {
       why: 'the old value is only what is left if there is no new one',
@@ -278,8 +292,10 @@ export const selfIncrement: Rule = {
   },
 }
 
-function judge(file: FileFacts, use: SqlUse, { column }: Assignment, madeAnew: boolean): Report {
-  const attempt = COUNTS_ATTEMPTS.test(column)
+function judge(file: FileFacts, use: SqlUse, { column, value }: Assignment, madeAnew: boolean): Report {
+  const attempt =
+    COUNTS_ATTEMPTS.test(column) ||
+    (COUNTS_ACTIONS.test(column) && value.some((token) => token.kind === 'number'))
   const loud = isRerun(use.context) && !attempt && use.context !== 'seed' && !madeAnew
   return {
     start: use.start,
@@ -324,8 +340,9 @@ function* hostIncrements(file: FileFacts): Iterable<Report> {
       /\bincrement\s*:\s*[^,}]+|['"]?\$inc['"]?\s*:|\b(\w+)\s*=\s*F\(\s*['"]\1['"]\s*\)\s*[+-]/.exec(source)
     if (
       found === null ||
-      COUNTS_ATTEMPTS.test(found[0]) ||
-      COUNTS_ATTEMPTS.test(source.slice(Math.max(0, found.index - 40), found.index + 60))
+      [found[0], source.slice(Math.max(0, found.index - 40), found.index + 60)].some(
+        (text) => COUNTS_ATTEMPTS.test(text) || COUNTS_ACTIONS.test(text),
+      )
     )
       continue
     const context = file.contextOf(call.fn)

@@ -10,7 +10,7 @@ import { type WatermarkFilter, watermarkFilters } from './watermark.ts'
 const UNIQUE_CURSOR =
   /(?:^|_)(?:id|seq|sequence|offset|lsn|block|block_number|height|ledger|ledger_sequence|version|rowid|checkpoint|slot|epoch|round|scn|xid|position|nr|no|number)$/i
 const DAY_COLUMN =
-  /(?:^|_)(?:date|day|dt|ds|week|month|partition|partition_date|logdate|datekey|date_key)$|date$|^_?partitiondate$/i
+  /^(?:data|mes|ano|dia|fecha)(?:_|$)|(?:^|_)(?:year|quarter|dia|mes|ano|fecha|datum|jour|monat|jahr)$|(?:^|_)(?:date|day|dt|ds|week|month|partition|partition_date|logdate|datekey|date_key)$|date$|^_?partitiondate$/i
 
 export const strictWatermark: Rule = {
   id: 'strict-watermark',
@@ -58,6 +58,18 @@ export const strictWatermark: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'a day, in another language',
+      path: 'models/firms.sql',
+      lines: [],
+      code: "{{ config(materialized='incremental') }}\nselect * from {{ source('s', 'firms') }}\n{% if is_incremental() %}\nwhere data > (select max(data) from {{ this }})\n{% endif %}\n",
+    },
+    {
+      why: 'whole months are closed',
+      path: 'models/fleet.sql',
+      lines: [],
+      code: "{{ config(materialized='incremental') }}\nselect * from {{ source('s', 'fleet') }}\n{% if is_incremental() %}\nwhere date(cast(year as int64), cast(month as int64), 1)\n    > (select max(date(cast(year as int64), cast(month as int64), 1)) from {{ this }})\n{% endif %}\n",
+    },
     {
       why: '>= with a unique_key reads the last instant again',
       path: 'models/ev.sql',

@@ -1,12 +1,13 @@
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
+import type { HostFacts } from '../languages/host.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf, textBefore } from '../sequence.ts'
 import { nameFromText } from '../sql/name.ts'
 import type { Assignment } from '../sql/statement.ts'
 import { hasWords, isSymbol, plainText } from '../sql/tokens.ts'
-import { hasClock } from './clock.ts'
+import { HOST_CLOCK, hasClock } from './clock.ts'
 import { STORE } from './watermark-store.ts'
 
 const TOUCH_COLUMN =
@@ -68,8 +69,26 @@ export const upsertNoGuard: Rule = {
       },
       code: 'insert into product (sku, price) select sku, price from s on conflict (sku) do update set price = excluded.price;\n',
     },
+    {
+      why: 'the clock goes into the row by a parameter',
+      path: 'src/jobs/load.ts',
+      lines: [5],
+      code: 'import { pool } from "../pool"\nexport async function load(rows) {\n  const now = new Date()\n  for (const row of rows)\n    await pool.query("insert into shop (no, name, updated_at) values ($1, $2, $3) on conflict (no) do update set name = excluded.name, updated_at = excluded.updated_at", [row.no, row.name, now])\n}\n',
+    },
+    {
+      why: 'the clock goes into the row by its name',
+      path: 'dags/load.py',
+      lines: [4],
+      code: 'from datetime import datetime\nfrom airflow.decorators import task\ndef load(cur, row, **kwargs):\n    cur.execute("INSERT INTO shop (no, name, updated_at) VALUES (%(no)s, %(name)s, %(updated_at)s) ON CONFLICT (no) DO UPDATE SET name = excluded.name, updated_at = excluded.updated_at", {"no": row["no"], "name": row["name"], "updated_at": datetime.now()})\n',
+    },
   ],
   fine: [
+    {
+      why: 'the stamp of the source',
+      path: 'src/jobs/load.ts',
+      lines: [],
+      code: 'import { pool } from "../pool"\nexport async function load(rows) {\n  const started = Date.now()\n  for (const row of rows)\n    await pool.query("insert into shop (no, name, updated_at) values ($1, $2, $3) on conflict (no) do update set name = excluded.name, updated_at = excluded.updated_at", [row.no, row.name, row.updated_at])\n  console.log(Date.now() - started)\n}\n',
+    },
     {
       why: 'a row that says how far a job has come',
       path: 'etl/state.sql',
@@ -164,7 +183,9 @@ function inspect(use: SqlUse, file: FileFacts, project: ProjectFacts): Report | 
   if (constant) return undefined
   const touch = set.find(
     ({ column, value }) =>
-      TOUCH_COLUMN.test(column) && !MEANS_THE_RUN.test(column) && stampsTheRun(use, column, value),
+      TOUCH_COLUMN.test(column) &&
+      !MEANS_THE_RUN.test(column) &&
+      (stampsTheRun(use, column, value) || isGivenTheClock(use, column, value, file.host)),
   )
   const trigger = project.catalogue.find(statement.target, file.path)?.touchTrigger ?? false
   if (touch === undefined && !trigger) return undefined
@@ -180,7 +201,7 @@ function inspect(use: SqlUse, file: FileFacts, project: ProjectFacts): Report | 
     message: `Every run moves ${touch === undefined ? 'the change stamp (by a trigger)' : `"${touch.column}"`} of all rows it meets in ${nameOf(statement.target)}, changed or not`,
     class: loud ? 'unsafe' : 'info',
     severity: loud ? 'warning' : 'info',
-    confidence: touch === undefined ? 'medium' : 'high',
+    confidence: touch !== undefined && stampsTheRun(use, touch.column, touch.value) ? 'high' : 'medium',
     ...(fix === undefined ? {} : { fix }),
   }
 }
@@ -191,6 +212,44 @@ function stampsTheRun(use: SqlUse, column: string, value: Assignment['value']): 
   const { columns, query } = use.statement
   const fromRow = value.some((token) => ['excluded', 'values', 'new'].includes(token.value))
   return fromRow && columns?.includes(column) === true && hasClock(query)
+}
+
+/** `excluded.updated_at` of a row whose values the function makes, with the clock among them. */
+function isGivenTheClock(
+  use: SqlUse,
+  column: string,
+  value: Assignment['value'],
+  host: HostFacts | undefined,
+): boolean {
+  const { columns, rows } = use.statement
+  const fromRow = value.some((token) => ['excluded', 'values', 'new'].includes(token.value))
+  if (
+    host === undefined ||
+    use.fn === undefined ||
+    !fromRow ||
+    rows === 'select' ||
+    !columns?.includes(column)
+  )
+    return false
+  const body = host.source(use.fn.node).replace(use.text === undefined ? '' : host.source(use.text.node), '')
+  const named = new RegExp(`['"]?\\b${column}\\b['"]?\\s*[:=]`).test(body)
+  return host.calls.some((call) => {
+    if (
+      call.fn !== use.fn ||
+      !HOST_CLOCK.test(call.callee) ||
+      (call.callee === 'Date' && call.args.length > 0)
+    )
+      return false
+    const given = host.assignments.find(
+      (one) => one.fn === use.fn && one.value.start <= call.start && call.end <= one.value.end,
+    )
+    const word = given === undefined || /[{[]/.test(host.source(given.value)) ? undefined : given.name
+    // As the value of that name, or, where the values have no names, as one of a list.
+    const from = (word ?? host.source(call.node)).replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    return named
+      ? new RegExp(`['"]?\\b${column}\\b['"]?\\s*[:=]\\s*${from}`).test(body)
+      : new RegExp(`[,([]\\s*${from}\\s*[,)\\]]`).test(body)
+  })
 }
 
 /** PostgreSQL: `where (t.a, t.b) is distinct from (excluded.a, excluded.b)`. */

@@ -115,7 +115,13 @@ function isDateCast(right: Tokens): boolean {
   return (
     right.some((token, index) => token.value === '::' && isWord(right, index + 1, 'date')) ||
     isWord(right, 1, 'date', 'to_date') ||
-    isWord(right, 2, 'date')
+    isWord(right, 2, 'date') ||
+    right.some(
+      (token, index) =>
+        token.value === 'max' &&
+        isSymbol(right, index + 1, '(') &&
+        isWord(right, index + 2, 'date', 'to_date', 'make_date', 'date_from_parts', 'date_trunc'),
+    )
   )
 }
 

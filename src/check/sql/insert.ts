@@ -28,7 +28,11 @@ export function insert(tokens: Tokens): Draft {
       at += 1
     } else if (isWord(tokens, at, 'low_priority', 'high_priority', 'delayed', 'into', 'all', 'first')) at += 1
     else if (isWord(tokens, at, 'table') && !isSymbol(tokens, at + 1, '(')) at += 1
-    else break
+    else if (at === 1 && isMode(tokens)) {
+      // Into or overwrite, which only its caller knows: nothing is said of it.
+      overwrite = true
+      at += 1
+    } else break
   }
   if (isWord(tokens, at, 'local', 'directory')) return { kind: 'other' }
   const named = readName(tokens, at)
@@ -95,6 +99,17 @@ export function insert(tokens: Tokens): Draft {
     partition,
     set: head.value === 'set' ? readAssignments(tokens.slice(at + 1)) : [],
   }
+}
+
+/** `insert {{ mode }} {{ target }} select`: two names in a row, of which the first is a hole. */
+function isMode(tokens: Tokens): boolean {
+  const [, mode, name, next] = tokens
+  return (
+    mode?.kind === 'hole' &&
+    name !== undefined &&
+    name.start > mode.end &&
+    (name.kind === 'hole' || name.kind === 'quoted' || (name.kind === 'word' && next?.value === '.'))
+  )
 }
 
 function simpleConflict(

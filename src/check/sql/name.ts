@@ -72,7 +72,7 @@ export function readName(tokens: Tokens, from: number): ReadName | undefined {
       parts,
       start: first.start,
       end: end < 0 ? first.end : end,
-      unknown: onlyHole && last.startsWith('{') && !/^\{\{?(?:this|ref\(|source\()/.test(last),
+      unknown: onlyHole && /^[{⟦]/.test(last) && !/^\{\{?(?:this|ref\(|source\()/.test(last),
     },
     next: index,
   }
