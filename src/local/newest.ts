@@ -1,6 +1,7 @@
 import { StetError } from '../errors.ts'
 import type { Contract } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
+import { countOf } from '../model/words.ts'
 import { identitySql, orderSql } from './typing.ts'
 
 /** Ties that are shown in the error; one would be too few to see a pattern. */
@@ -118,12 +119,12 @@ export function tieError(
       : `differ although their ${newest.name} is the same`
   return new StetError(
     'STET_TIE',
-    `${count} ${count === 1 ? 'key has' : 'keys have'} rows that ${claim} (G5); nothing was written. Key (${keys.join(', ')}):\n${lines.join('\n')}`,
+    `${countOf(count, 'key has', 'keys have')} rows that ${claim} (G5); nothing was written. Key (${keys.join(', ')}):\n${lines.join('\n')}`,
     {
       hint:
         newest === undefined
-          ? 'Name the column that says which row is newer (--newest COLUMN, newest in the pipeline), or remove the surplus rows'
-          : `Give the rows different values of ${newest.name}, or leave columns that do not matter out of the comparison (--ignore COLUMN)`,
+          ? 'Name the column that says which row is newer (--newest COLUMN, newest in a pipeline), or remove the surplus rows'
+          : `Give the rows different values of ${newest.name}, or leave columns that do not matter out of the comparison (--ignore COLUMN, ignore in a pipeline)`,
       details: { keys, ties: count, rows },
     },
   )

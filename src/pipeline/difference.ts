@@ -2,6 +2,7 @@ import type { CompareRules } from '../model/comparison.ts'
 import { NO_COUNTS, type RunRecord } from '../model/run.ts'
 import { WHOLE } from '../model/slice.ts'
 import type { Reject } from '../model/source.ts'
+import { countOf } from '../model/words.ts'
 import type { Removals } from '../model/write.ts'
 import type { Found } from './found.ts'
 import { refuseDangerousDeletes, refuseRejects } from './guards.ts'
@@ -86,7 +87,7 @@ async function withSafeWatermark(
   }
   if (rejected === 0 || cursor.watermark === null) return rows
   notice(
-    `The watermark stays where it is, because ${rejected} ${rejected === 1 ? 'row was' : 'rows were'} rejected: the next run reads them again`,
+    `The watermark stays where it is, because ${countOf(rejected, 'row was', 'rows were')} rejected: the next run reads them again`,
   )
   return { ...rows, cursor: { ...cursor, watermark: null } }
 }

@@ -9,6 +9,7 @@ import type { RunRecord } from '../model/run.ts'
 import type { CursorWindow, Slice } from '../model/slice.ts'
 import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
+import { countOf } from '../model/words.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
 import { refuseOtherSlices } from './slice-rows.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
@@ -145,12 +146,12 @@ function sayOfWindow(
 ): void {
   if (seen.later > 0) {
     notice(
-      `${seen.later} ${seen.later === 1 ? 'row has' : 'rows have'} a ${column.name} after ${resolved.window.to}, the end of what this run reads; a later run will take ${seen.later === 1 ? 'it' : 'them'} (G4)`,
+      `${countOf(seen.later, 'row has', 'rows have')} a value of ${column.name} after ${resolved.window.to}, the end of what this run reads; a later run will take ${seen.later === 1 ? 'it' : 'them'} (G4)`,
     )
   }
   if (seen.withoutCursor > 0) {
     notice(
-      `${seen.withoutCursor} ${seen.withoutCursor === 1 ? 'row' : 'rows'} without a value of ${column.name} ${seen.withoutCursor === 1 ? 'was' : 'were'} read as well; every run reads them again`,
+      `${countOf(seen.withoutCursor, 'row')} without a value of ${column.name} ${seen.withoutCursor === 1 ? 'was' : 'were'} read as well; every run reads them again`,
     )
   }
 }

@@ -2,6 +2,7 @@ import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
+import { groupDigits } from '../../model/words.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { FoundTable } from './catalog.ts'
 import { keptColumns } from './kept.ts'
@@ -171,7 +172,7 @@ export async function requireUniqueKey(
   })
   throw new StetError(
     'STET_KEY_CONSTRAINT',
-    `Cannot load into ${table.name} by (${names}): ${String(doubled.copies)} of its rows have the key ${values.join(', ')} (G1)`,
+    `Cannot load into ${table.name} by (${names}): ${groupDigits(Number(doubled.copies))} of its rows have the key ${values.join(', ')} (G1)`,
     {
       hint: `Remove the surplus rows, or name another key. To keep it so: alter table ${table.name} add primary key (${names})`,
       details: { table: table.name, key: key.map((column) => column.name) },

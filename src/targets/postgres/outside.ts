@@ -1,4 +1,5 @@
 import { StetError } from '../../errors.ts'
+import { countOf } from '../../model/words.ts'
 import type { Connection, Row } from './connection.ts'
 import { outsideSql } from './settle-sql.ts'
 import { isSlicedByKey, keyOf, type WriteContext } from './sql.ts'
@@ -30,7 +31,7 @@ export function refuseOutside({ slice, write, table, contract }: WriteContext, f
   const leaves = (write.missing ?? 'delete') === 'delete'
   throw new StetError(
     'STET_KEY_CONSTRAINT',
-    `${table.identity.qualified} has the key ${found.key} outside of slice ${slice.name}: its ${by} is ${found.place ?? 'NULL'}${keys > 1 ? ` (and ${keys - 1} more such keys)` : ''}`,
+    `${table.identity.qualified} has the key ${found.key} outside of slice ${slice.name}: its ${by} is ${found.place ?? 'NULL'}${keys > 1 ? ` (and ${countOf(keys - 1, 'more such key')})` : ''}`,
     {
       hint: `Nothing was written. ${leaves ? `If the row has moved, load the slice first that it has left; else ${wider}` : `To keep one row of a key in each slice, ${wider}`}`,
       details: { slice: slice.name, key: found.key, by, found: found.place, keys },
