@@ -11,6 +11,7 @@ import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
 import { countOf } from '../model/words.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
+import { placesOf } from './places.ts'
 import { refuseOtherSlices } from './slice-rows.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
 import { applyTransform } from './transform.ts'
@@ -205,7 +206,7 @@ async function landUntilHeld(
 }
 
 async function finish(
-  { local, pipeline: { write }, slice }: RowsContext,
+  { local, pipeline: { write, transform }, slice, source }: RowsContext,
   landed: LandedByContract,
   cursor: ReadByCursor | null,
   counts: Pick<ReadyRows, 'read' | 'outside' | 'filtered' | 'added' | 'afterTransform'>,
@@ -213,7 +214,11 @@ async function finish(
   if (slice !== null && write.strategy === 'replace-partition') {
     await refuseOtherSlices(local, landed.table, landed.contract, slice, write.size)
   }
-  const duplicate = await keepNewest(local, landed.table, landed.contract)
+  // What a transform made stands in no file.
+  const parts = transform === undefined ? source.parts : []
+  const duplicate = await keepNewest(local, landed.table, landed.contract, (rows) =>
+    placesOf(local, parts, landed.contract, rows, write.normalizeKey),
+  )
   const { contract, table, rejected, rejects } = landed
   return { contract, table, ...counts, rejected, duplicate, rejects, cursor }
 }
