@@ -26,7 +26,8 @@ export function refuseOutside({ slice, write, table, contract }: WriteContext, f
   if (found === undefined || slice === null || write.strategy !== 'replace-partition') return
   const { by } = slice
   const keys = Number(found.keys)
-  const wider = `make ${by} part of the key: key: ${JSON.stringify([...keyOf(contract).map(({ name }) => name), by])}`
+  const widerKey = [...keyOf(contract).map(({ name }) => name), by]
+  const wider = `make ${by} part of the key: --key ${widerKey.join(',')} (key: ${JSON.stringify(widerKey)} in a pipeline)`
   // A row that is only marked, or kept, still has its key.
   const leaves = (write.missing ?? 'delete') === 'delete'
   throw new StetError(
