@@ -6,7 +6,7 @@ import { hasChanges } from '../pipeline/changes.ts'
 import type { Plan } from '../pipeline/types.ts'
 import type { CliContext } from './context.ts'
 import type { PlansDocument } from './documents.ts'
-import { refuseDrift } from './drift.ts'
+import { driftIn, refuseDrift } from './drift.ts'
 import { exitStatusOf } from './failure.ts'
 import type { Job } from './jobs.ts'
 import { renderPlan } from './render-plan.ts'
@@ -73,10 +73,6 @@ export async function planLoad(
     }
   }
   return statusOfPlans([planned], options)
-}
-
-function driftIn(plan: Plan): Plan['samples'] {
-  return plan.samples.filter(({ op }) => op === 'drift')
 }
 
 async function savePlan(

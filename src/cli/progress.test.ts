@@ -83,6 +83,30 @@ describe('the progress line', () => {
     expect(clock.waiting).toBe(0)
   })
 
+  test('does not stand still when all bytes are in and the rows are still to be found in them', () => {
+    const clock = standingClock()
+    const output = recordingOutput(true)
+    const line = progressLine(output, clock)
+    line.listener({ phase: 'reading' })
+    clock.advance(1000)
+    line.listener({ phase: 'reading', bytes: 0, bytesTotal: 50_000_000 })
+    clock.advance(1000)
+    line.listener({ phase: 'reading', bytes: 20_000_000, bytesTotal: 50_000_000 })
+    clock.advance(1000)
+    line.listener({ phase: 'reading', bytes: 50_000_000, bytesTotal: 50_000_000 })
+    clock.advance(2000)
+    line.listener({ phase: 'reading', bytes: 10_000_000, bytesTotal: 70_000_000 })
+    clock.advance(200)
+    expect(output.text.split('\r\u001b[K')).toEqual([
+      '',
+      'reading the source  1.0 s',
+      'reading the source  0 B of 50.0 MB  2.0 s',
+      'reading the source  20.0 MB of 50.0 MB  20.0 MB/s  1.5 s left',
+      'checking what was read  50.0 MB  2.0 s',
+      'reading the source  10.0 MB of 70.0 MB  200 ms',
+    ])
+  })
+
   test('says that it works when nobody has told of anything', () => {
     const clock = standingClock()
     const output = recordingOutput(true)

@@ -112,5 +112,5 @@ function verdictToBe({ status, plan }: SlicePlan, colors: Colors): string {
   if (status === 'failed') return colors.red('failed')
   if (plan === null) return colors.dim(status === 'skipped' ? 'left out' : status)
   if (hasChanges(plan)) return colors.green('changed')
-  return plan.counts.read === 0 ? colors.yellow('nothing read') : 'unchanged'
+  return plan.counts.read - plan.counts.outside === 0 ? colors.yellow('nothing read') : 'unchanged'
 }

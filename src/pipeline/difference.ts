@@ -41,6 +41,7 @@ export async function findDifference(
     )
   const asked = isVoid ? { ...options, full: true } : options
   const cursor = await planCursor(pipeline, asked, history.watermark, slice, signal)
+  progress({ phase: 'reading' })
   const open = pipeline.source.own === undefined ? openLocalWorkplace : openRemoteWorkplace
   await using workplace = await open(attempt, { table, cursor, frozen: history.frozen })
   for (const message of workplace.notices) notice(message)

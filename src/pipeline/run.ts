@@ -39,6 +39,7 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
   await using local = await openLocalEngine({ memoryLimit: options.memoryLimit, threads: options.threads })
   await local.run('set preserve_insertion_order = false')
   const stopListening = interruptOnAbort(local, signal)
+  options.onProgress?.({ phase: 'opening' })
   await using session = await pipeline.target.open(
     targetOptions(pipeline, options, local, signal, notices.add, 'run'),
   )
@@ -194,5 +195,8 @@ export function targetOptions(
     leaseTimeoutMs: options.leaseTimeoutMs ?? LEASE_TIMEOUT_MS,
     signal,
     notice,
+    noticeTurn: (message) => {
+      if (options.waitsForCaller?.() !== true) notice(message)
+    },
   }
 }

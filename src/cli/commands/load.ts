@@ -43,7 +43,7 @@ export const makeLoadCommand: MakeCommand = (act) => {
     'paths, patterns in quotes, or - for standard input; .gz and .zst are read as they are',
   )
   addLoadOptions(command)
-  addSliceOptions(command)
+  addSliceOptions(command, { several: false })
   addRemovalOptions(command)
   addRunningOptions(command).option(
     '--run-id <id>',
@@ -109,7 +109,7 @@ async function planFor(
 function theOne([job, another]: readonly Job[]): Job {
   if (job !== undefined && another === undefined) return job
   throw new StetError('STET_USAGE', 'One load is for one slice', {
-    hint: 'Load the slices one after another; a pipeline in a file can be backfilled',
+    hint: 'Give one --slice, and load the others by commands of their own; a pipeline in a file can be backfilled',
   })
 }
 
