@@ -89,18 +89,20 @@ function statusOfPlans(plans: readonly Plan[], options: PlanOptions): number {
 }
 
 /** The plans that `--out` saved. */
-export async function readPlans(file: string, cwd: string): Promise<readonly Plan[]> {
+export async function readPlans(
+  file: string,
+  cwd: string,
+  hint = 'Make it with stet plan pipeline.ts --out plan.json',
+): Promise<readonly Plan[]> {
   const text = await readFile(resolve(cwd, file), 'utf8').catch((cause: unknown) => {
-    throw new StetError('STET_USAGE', `Cannot read the plan "${file}"`, { cause, hint: MAKE_A_PLAN })
+    throw new StetError('STET_USAGE', `Cannot read the plan "${file}"`, { cause, hint })
   })
   const plans = parsePlans(text)
   if (plans === null) {
-    throw new StetError('STET_USAGE', `"${file}" holds no plan of this Stet`, { hint: MAKE_A_PLAN })
+    throw new StetError('STET_USAGE', `"${file}" holds no plan of this Stet`, { hint })
   }
   return plans
 }
-
-const MAKE_A_PLAN = 'Make it with stet plan pipeline.ts --out plan.json'
 
 function parsePlans(text: string): readonly Plan[] | null {
   try {
