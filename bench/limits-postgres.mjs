@@ -1,6 +1,5 @@
 // A PostgreSQL for the benchmark, and what it does by itself: one COPY, and the upsert of the textbook.
-import { existsSync } from 'node:fs'
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -56,6 +55,11 @@ export async function openPostgres() {
           )
         ).rows[0].mb,
       ),
+    /** Into a new unlogged table with the columns of the orders. */
+    load: async (table, file) => {
+      await query(`create unlogged table ${table} (${COLUMNS})`)
+      await copy(table, file)
+    },
     limit: async (file) => {
       const seconds = await timed(async () => {
         await query(`create unlogged table bench_limit (${COLUMNS})`)

@@ -95,13 +95,16 @@ async function stepsOfPostgres(server, rows, folder) {
     ['1 % changed', 'v2'],
     ['10,000 rows against the table', 'small'],
   ]
-  for (const [name, file] of steps) {
+  const withoutHash = ['first load without content_hash', 'v1', { keep: { contentHash: false } }]
+  for (const [name, file, more = {}] of [withoutHash, ...steps]) {
+    if (name === 'first load') await server.query('drop table orders')
     await server.query('checkpoint')
     const before = await server.wal()
     const { seconds, cpuSeconds, rssMb, counts } = load({
       file: `${folder}/${file}.csv`,
       target: 'postgres',
       where: server.url,
+      ...more,
     })
     note(group, name, seconds)
     note(group, `${name}: processor time without the server's`, cpuSeconds)

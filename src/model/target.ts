@@ -195,10 +195,10 @@ export interface TargetSession extends AsyncDisposable {
    */
   canonical(column: ContractColumn, from: string): Promise<string>
   /**
-   * Opens the transaction, takes the table's lock, checks that the lease is still ours, and looks whether this very
-   * attempt has already committed (a lost answer): then its record is returned and nothing else may follow.
+   * Opens the transaction, takes the table's lock, and checks that the lease is still ours and the table as it was
+   * described. Whether an attempt whose answer was lost has committed is for {@link commit} to find out.
    */
-  begin(): Promise<RunRecord | null>
+  begin(): Promise<void>
   /** The comparison inside the target, for a source that is a query there. Absent where the target has none. */
   readonly remote?: RemoteCompare | undefined
   /** In the snapshot that `apply` builds on. */

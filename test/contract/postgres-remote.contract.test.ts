@@ -1,6 +1,6 @@
 import { describe, inject, test } from 'vitest'
 import { targetContract } from '../../src/testing/index.ts'
-import { postgresRemotePlace, remoteCuts } from '../support/postgres-remote-place.ts'
+import { postgresRemotePlace, remoteCuts, remoteKills } from '../support/postgres-remote-place.ts'
 
 const system = inject('systemPostgresUrl')
 
@@ -20,6 +20,16 @@ describe('remote compare, held to the target contract: PostgreSQL from npm', () 
     skip: SKIP,
   })
   for (const check of checks) test.skipIf(check.skip !== undefined)(check.name, check.run, 300_000)
+})
+
+describe('remote compare: PostgreSQL from npm, killed', () => {
+  const checks = targetContract({
+    create: () => postgresRemotePlace(inject('postgresUrl')),
+    faults: [remoteKills],
+    faultStride: FAULT_STRIDE * 3,
+  })
+  for (const check of checks.filter(({ name }) => name.includes(remoteKills.what)))
+    test(check.name, check.run, 300_000)
 })
 
 describe.skipIf(system === null)(

@@ -7,9 +7,15 @@ import { postgres } from '../../src/targets/postgres/index.ts'
 import { optionsOf, pipelineOf } from '../../src/testing/kit.ts'
 import type { FaultPoint } from '../../src/testing/place.ts'
 import type { AttemptOrder } from './postgres-place.ts'
+import { remoteTarget } from './postgres-remote-place.ts'
 
 const order = JSON.parse(process.argv[2] ?? '{}') as AttemptOrder
-const plain = order.target === 'postgres' ? postgres({ url: order.where }) : duckdb({ file: order.where })
+const plain = {
+  postgres: () => postgres({ url: order.where }),
+  'query in postgres': () =>
+    remoteTarget(order.where, () => ({ table: order.rows ?? '', ready: Promise.resolve() })),
+  duckdb: () => duckdb({ file: order.where }),
+}[order.target]()
 let statements = 0
 const target = order.target === 'duckdb' ? counting(plain, order.kill) : plain
 await run(pipelineOf(target, order.attempt), {

@@ -16,10 +16,17 @@ export interface PostgresPlace extends Place {
 /** Columns that Stet keeps, which differ from run to run by design. */
 const KEPT = ['updated_at', 'content_hash']
 
-/** Makes an empty database on the server and looks behind the target's back by a connection of its own. */
-export async function postgresPlace(server: string): Promise<PostgresPlace> {
-  const url = await freshDatabase(server)
-  const connection = await connect(url)
+/**
+ * Makes an empty database on the server and looks behind the target's back by a connection of its own.
+ *
+ * @param pooler Port of a pooler that the target goes through. Default: none.
+ */
+export async function postgresPlace(server: string, pooler?: number): Promise<PostgresPlace> {
+  const direct = await freshDatabase(server)
+  const connection = await connect(direct)
+  const pooled = new URL(direct)
+  if (pooler !== undefined) pooled.port = String(pooler)
+  const url = pooled.href
   const query = async (sql: string) => (await connection.client.query(sql)).rows as Record<string, unknown>[]
   return {
     url,
@@ -125,30 +132,43 @@ export function cutsOf(targetAt: TargetAt): Faults {
 const plainTarget: TargetAt = (url) => postgres({ url })
 export const connectionCuts = cutsOf(plainTarget)
 
-/** The process is killed while a message, or the answer to it, is on its way. */
-export const processKills: Faults = {
-  what: 'the process killed',
-  attemptSurvives: false,
-  countOf: (place, attempt) => countUnits(place, attempt, plainTarget),
-  attemptWithFault: async (place, attempt, { at, side }: FaultPoint) => {
-    await using proxy = await proxyTo(urlOf(place))
-    const held = proxy.arm({ hold: side, at: nthChange(at) })
-    const child = forkAttempt({ target: 'postgres', where: proxy.url, attempt })
-    const ended = once(child, 'exit') as Promise<[number | null]>
-    const stopped = await Promise.race([held.fired.then(() => true), ended.then(() => false)])
-    if (stopped) child.kill('SIGKILL')
-    const [code] = await ended
-    proxy.cutAll()
-    return { claimedSuccess: code === 0 }
-  },
+/**
+ * The process is killed while a message, or the answer to it, is on its way.
+ *
+ * @param orderOf What the process is told beside where its target is.
+ */
+export function killsOf(
+  targetAt: TargetAt,
+  orderOf: (place: Place, attempt: Attempt) => Promise<Omit<AttemptOrder, 'where'>>,
+): Faults {
+  return {
+    what: 'the process killed',
+    attemptSurvives: false,
+    countOf: (place, attempt) => countUnits(place, attempt, targetAt),
+    attemptWithFault: async (place, attempt, { at, side }: FaultPoint) => {
+      await using proxy = await proxyTo(urlOf(place))
+      const held = proxy.arm({ hold: side, at: nthChange(at) })
+      const child = forkAttempt({ ...(await orderOf(place, attempt)), where: proxy.url })
+      const ended = once(child, 'exit') as Promise<[number | null]>
+      const stopped = await Promise.race([held.fired.then(() => true), ended.then(() => false)])
+      if (stopped) child.kill('SIGKILL')
+      const [code] = await ended
+      proxy.cutAll()
+      return { claimedSuccess: code === 0 }
+    },
+  }
 }
+
+export const processKills = killsOf(plainTarget, async (_, attempt) => ({ target: 'postgres', attempt }))
 
 /** What the child process is told. */
 export interface AttemptOrder {
-  readonly target: 'postgres' | 'duckdb'
+  readonly target: 'postgres' | 'query in postgres' | 'duckdb'
   /** URL or file. */
   readonly where: string
   readonly attempt: Attempt
+  /** The table that a query in the target reads the attempt's rows from. */
+  readonly rows?: string | undefined
   /** For targets without a wire: the process kills itself at this statement. */
   readonly kill?: FaultPoint | undefined
   /** Prints how many statements there were. */

@@ -4,7 +4,7 @@ import type { Source } from '../../src/model/source.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
 import type { Attempt, Place, TargetUnderContract } from '../../src/testing/place.ts'
 import { connect } from './databases.ts'
-import { cutsOf, type PostgresPlace, postgresPlace } from './postgres-place.ts'
+import { cutsOf, killsOf, type PostgresPlace, postgresPlace } from './postgres-place.ts'
 
 /** Puts the rows of an attempt where a query finds them; its table. */
 type PutRows = (attempt: Attempt) => { readonly table: string; readonly ready: Promise<void> }
@@ -44,10 +44,20 @@ export async function postgresRemotePlace(server: string): Promise<RemotePlace> 
   }
 }
 
-/** Cuts of a run whose rows never leave the server. */
-export const remoteCuts = cutsOf((url, place: Place) => remoteTarget(url, (place as RemotePlace).putRows))
+const targetAt = (url: string, place: Place) => remoteTarget(url, (place as RemotePlace).putRows)
 
-function remoteTarget(url: string, putRows: PutRows): TargetUnderContract {
+/** Cuts of a run whose rows never leave the server. */
+export const remoteCuts = cutsOf(targetAt)
+
+/** And kills; the rows are in their table before the process begins. */
+export const remoteKills = killsOf(targetAt, async (place, attempt) => {
+  const { table, ready } = (place as RemotePlace).putRows(attempt)
+  await ready
+  return { target: 'query in postgres', attempt, rows: table }
+})
+
+/** A target whose attempts read their rows by a query of its own. */
+export function remoteTarget(url: string, putRows: PutRows): TargetUnderContract {
   const target = postgres({ url })
   const pending = new Set<Promise<void>>()
   return {

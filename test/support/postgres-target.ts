@@ -136,8 +136,7 @@ export async function load(target: Target, options: Load): Promise<Applied> {
     let contract = contractFor(options, table)
     await session.prepare(contract)
     await options.beforeBegin?.(session)
-    const committed = await session.begin()
-    if (committed !== null) return committed.counts
+    await session.begin()
     let landed = await land(local, contract, session, options.rows)
     let difference: Difference
     if (table === null) difference = await insertsOf(local, landed, contract)

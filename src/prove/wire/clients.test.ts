@@ -1,14 +1,12 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect as connectSocket, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { connect as connectSocket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, inject, test } from 'vitest'
+import { hasBouncer, startBouncer } from '../../../test/support/bouncer.ts'
 import { connect, freshDatabase } from '../../../test/support/databases.ts'
 import { framer, message } from './frames.ts'
 import { startProxy, type WireProxy } from './proxy.ts'
@@ -90,14 +88,12 @@ test.skipIf(!existsSync(PGBENCH)).each(['simple', 'extended', 'prepared'])(
   },
 )
 
-const PGBOUNCER = '/usr/sbin/pgbouncer'
-
-test.skipIf(!existsSync(PGBOUNCER))(
+test.skipIf(!hasBouncer())(
   'PgBouncer between client and proxy pools its transactions, and a lost answer reaches the client (it needs pgbouncer)',
   async () => {
     const database = await tableIn()
     await using proxy = await proxyTo(database)
-    await using bouncer = await startBouncer(proxy.port)
+    await using bouncer = await startBouncer({ port: proxy.port, poolSize: 1 })
     const clients = [0, 1, 2].map(
       () => new pg.Client({ host: '127.0.0.1', port: bouncer.port, user: 'postgres', database: 'any' }),
     )
@@ -126,51 +122,6 @@ test.skipIf(!existsSync(PGBOUNCER))(
     await Promise.allSettled(clients.map((one) => one.end()))
   },
 )
-
-/** It refuses to run as root. */
-async function startBouncer(upstream: number): Promise<AsyncDisposable & { readonly port: number }> {
-  const folder = await mkdtemp(join(tmpdir(), 'stet-bouncer-'))
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
-  await writeFile(join(folder, 'users'), '"postgres" ""\n')
-  const settings = [
-    '[databases]',
-    `* = host=127.0.0.1 port=${upstream} user=postgres`,
-    '[pgbouncer]',
-    'listen_addr = 127.0.0.1',
-    `listen_port = ${port}`,
-    'unix_socket_dir =',
-    'auth_type = trust',
-    `auth_file = ${join(folder, 'users')}`,
-    'pool_mode = transaction',
-    'default_pool_size = 1',
-  ]
-  await writeFile(join(folder, 'bouncer.ini'), settings.join('\n'))
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) await run('chown', ['-R', 'nobody', folder])
-  const command = [PGBOUNCER, join(folder, 'bouncer.ini')]
-  const [program = '', ...args] = isRoot
-    ? ['setpriv', '--reuid', 'nobody', '--clear-groups', ...command]
-    : command
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-  const ended = once(child, 'exit')
-  await new Promise<void>((resolve) => {
-    child.stderr.on('data', (chunk: Buffer) => {
-      if (chunk.toString().includes('process up')) resolve()
-    })
-    void ended.then(() => resolve())
-  })
-  return {
-    port,
-    [Symbol.asyncDispose]: async () => {
-      child.kill('SIGKILL')
-      await ended
-      await rm(folder, { recursive: true })
-    },
-  }
-}
 
 const POSTGRES_JS = `
 import postgres from 'postgres'

@@ -164,27 +164,6 @@ test('a record that a newer Stet has written is refused, by runs and by the log'
   await expect(log.list({})).rejects.toMatchObject({ code: 'STET_VERSION' })
 })
 
-test('an attempt that has already committed is recognized', async () => {
-  await using folder = await temporaryFolder()
-  const file = join(folder.path, 'x.duckdb')
-  const start = startOf()
-  {
-    await using opened = await openTestSession(duckdb({ file }), 't', UPSERT)
-    await opened.session.acquire(start)
-    await opened.session.describe()
-    await opened.session.prepare(CONTRACT)
-    expect(await opened.session.begin()).toBeNull()
-    await opened.session.commit(recordOf(start, { read: 3, inserted: 3 }, { window: { from: '1', to: '2' } }))
-  }
-  await using opened = await openTestSession(duckdb({ file }), 't', UPSERT)
-  await opened.session.acquire(start)
-  expect(await opened.session.begin()).toMatchObject({
-    status: 'succeeded',
-    counts: { read: 3, inserted: 3 },
-    window: { from: '1', to: '2' },
-  })
-})
-
 test('a failed transaction whose COMMIT says nothing is no success (planted fault)', async () => {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'x.duckdb')

@@ -21,7 +21,7 @@ import { describeError } from './errors.ts'
 import { plannedStatements } from './planned.ts'
 import { keepExtras } from './record/extras.ts'
 import { readHistory } from './record/history.ts'
-import { findFinishedRun, findLeftState, finishRun, noteLeftState, startRun } from './record/runs.ts'
+import { findLeftState, finishRun, noteLeftState, startRun, statusAtEnd } from './record/runs.ts'
 import { migrateRecord } from './record/schema.ts'
 import { viewNoRows, viewRowsInScope } from './scope.ts'
 import { createStatements } from './statements.ts'
@@ -143,11 +143,8 @@ export async function openSession(
       return guarded(() => canonicalTexts(local, column, native, from))
     },
 
-    begin: async () => {
-      // A plan is no attempt that could have been committed before.
-      const attempt = start?.attemptId
-      return attempt === undefined ? null : guarded(() => findFinishedRun(writer, catalogOf(file), attempt))
-    },
+    // The file is this run's alone since `acquire`, and the transaction begins in `apply`: see above.
+    begin: async () => undefined,
 
     rowsInScope: async (agreed, scope) => {
       contract = agreed
@@ -200,8 +197,7 @@ export async function openSession(
       if (failure === null) inTransaction = false
       else await rollback()
       // DuckDB answers the COMMIT of a failed transaction as if all were well, so only the record can be believed.
-      const kept = await findFinishedRun(writer, catalogOf(file), record.attemptId)
-      if (kept?.status !== record.status) {
+      if ((await statusAtEnd(writer, catalogOf(file), record.attemptId)) !== record.status) {
         throw describeError(
           failure ??
             new StetError(

@@ -1,7 +1,7 @@
 import { StetError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { until } from './record/lease.ts'
-import { findRecord } from './record/runs.ts'
+import { hasSucceeded } from './record/runs.ts'
 
 export interface OutcomeOptions {
   /** Opens a new connection; fails while the server cannot be reached. */
@@ -38,7 +38,7 @@ export async function resolveOutcome(options: OutcomeOptions): Promise<void> {
         }
         // The status of a very old transaction is forgotten; the record is not.
         if (status === 'aborted') return 'aborted'
-        return (await findRecord(connection, attemptId)) === null ? 'aborted' : 'committed'
+        return (await hasSucceeded(connection, attemptId)) ? 'committed' : 'aborted'
       } catch {
         // Cannot be asked now; asked again until the time is over.
         return null

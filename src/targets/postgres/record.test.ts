@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { connect, freshDatabase, postgresServers } from '../../../test/support/databases.ts'
-import { type Load, load, startOf } from '../../../test/support/postgres-target.ts'
+import { type Load, load } from '../../../test/support/postgres-target.ts'
 import { openLocalEngine } from '../../local/engine.ts'
 import type { Watermark } from '../../model/slice.ts'
 import type { Reject } from '../../model/source.ts'
@@ -170,26 +170,6 @@ for (const { name, url } of postgresServers()) {
     expect(await named('t')).toEqual(['one'])
     expect(await named('public.u')).toEqual(['two'])
     expect(await named('nowhere')).toEqual([])
-  })
-
-  test(`an attempt that has committed is found with its window (${name})`, async () => {
-    const target = postgres({ url: await freshDatabase(url) })
-    const window = { from: '1', to: '9' }
-    await load(target, { ...LOAD, attemptId: 'same', record: { window } })
-    await using local = await openLocalEngine()
-    await using session = await target.open({
-      table: 't',
-      write: LOAD.write,
-      local,
-      mode: 'run',
-      lockTimeoutMs: 1_000,
-      leaseTimeoutMs: 15_000,
-      signal,
-      notice: () => undefined,
-    })
-    await session.acquire(startOf({ ...LOAD, attemptId: 'same' }))
-    await session.describe()
-    expect(await session.begin()).toMatchObject({ attemptId: 'same', window })
   })
 
   test(`G4: the watermark moves in the commit of the rows, and only from the one that was read (${name})`, async () => {

@@ -25,7 +25,7 @@ import { readHistory } from './record/history.ts'
 import { type Lease, leaseLost, releaseLease } from './record/lease.ts'
 import { migrate } from './record/migrations.ts'
 import { keepRejects } from './record/quarantine.ts'
-import { findRecord, finishRun, insertRun } from './record/runs.ts'
+import { finishRun, insertRun } from './record/runs.ts'
 import { moveWatermark } from './record/watermark.ts'
 import { remoteCompare } from './remote/index.ts'
 import { pullScope } from './scope.ts'
@@ -207,13 +207,8 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
       doing('begin to load', async () => {
         // A query that was landed here has begun it already, and its rows are in it.
         if (!inTransaction) await begin()
-        if (mode === 'plan') return null
+        if (mode === 'plan') return
         await lockTable(connection, identity, options.noticeTurn ?? notice)
-        const committed = await findRecord(connection, leaseOf().attemptId)
-        if (committed !== null) {
-          await rollback()
-          return committed
-        }
         await requireLease(connection, leaseOf())
         const found = await identify(connection, tableName)
         const now = await readCatalog(connection, found, { counting: false })
@@ -226,7 +221,6 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
             },
           )
         }
-        return null
       }),
 
     remote,

@@ -1,13 +1,7 @@
 import type { DuckDBValue } from '@duckdb/node-api'
 import { StetError } from '../../../errors.ts'
 import type { LocalConnection } from '../../../model/local.ts'
-import {
-  NO_COUNTS,
-  type RunCounts,
-  type RunRecord,
-  type RunStart,
-  type RunStatus,
-} from '../../../model/run.ts'
+import type { RunCounts, RunRecord, RunStart, RunStatus } from '../../../model/run.ts'
 import type { Reject, SourceFile } from '../../../model/source.ts'
 import { hostTime } from './clock.ts'
 import { recordSchema, recordVersion } from './schema.ts'
@@ -94,28 +88,19 @@ export async function finishRun(local: LocalConnection, catalog: string, record:
   )
 }
 
-/** The record of an attempt that has ended, or null. */
-export async function findFinishedRun(
+/** How an attempt has ended by the record; null where it has none, or has not ended. */
+export async function statusAtEnd(
   local: LocalConnection,
   catalog: string,
   attemptId: string,
-): Promise<RunRecord | null> {
+): Promise<RunRecord['status'] | null> {
   const reader = await local.duckdb.runAndReadAll(
-    `select * from ${recordSchema(catalog)}.run where attempt_id = $1 and status <> 'running'`,
+    `select status from ${recordSchema(catalog)}.run where attempt_id = $1`,
     [attemptId],
   )
   const [row] = reader.getRowObjects()
-  if (row === undefined) return null
-  const status = statusOf(row)
-  return {
-    attemptId,
-    status: status === 'running' ? 'interrupted' : status,
-    counts: countsIn(row) ?? NO_COUNTS,
-    window: windowIn(row),
-    files: filesIn(row),
-    rejects: rejectsIn(row),
-    error: errorIn(row),
-  }
+  const status = row === undefined ? 'running' : statusOf(row)
+  return status === 'running' ? null : status
 }
 
 /** The state in which a run that ended well has left its table. */

@@ -94,26 +94,13 @@ export async function finishRun(connection: Connection, record: RunRecord): Prom
   return row?.transaction ?? null
 }
 
-/** The committed record of an attempt, or null when it has not come to its end. */
-export async function findRecord(connection: Connection, attemptId: string): Promise<RunRecord | null> {
-  const [row] = await connection.query(
-    `select * from stet.run where attempt_id = $1 and status = 'succeeded'`,
+/** Whether the record says that an attempt has come to a good end, which it does only in the commit of its rows. */
+export async function hasSucceeded(connection: Connection, attemptId: string): Promise<boolean> {
+  const rows = await connection.query(
+    `select 1 from stet.run where attempt_id = $1 and status = 'succeeded'`,
     [attemptId],
   )
-  if (row === undefined) return null
-  return {
-    attemptId,
-    status: 'succeeded',
-    counts: countsOf(row) ?? missingCounts(attemptId),
-    window: windowOf(row),
-    files: filesOf(row),
-    rejects: rejectsOf(row),
-    error: null,
-  }
-}
-
-function missingCounts(attemptId: string): never {
-  throw new TypeError(`The record of attempt ${attemptId} has no counts`)
+  return rows.length > 0
 }
 
 /** The counts of a line, or null for a run that has not ended. Row counts are far below 2^53. */
