@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -349,6 +349,34 @@ describe('in PostgreSQL', () => {
     await untilOneWaits()
     await database.client.query(`select pg_advisory_unlock(${key})`)
     expect((await other).stderr).toContain('Waiting for another run that writes')
+  })
+
+  test('a plan finds a key in another slice, and a slice that was never loaded is forgotten', async () => {
+    await stet(['run', 'visits.ts', '--slice', '2026-05-01', '--slice', '2206-05-01'])
+    await writeFile(
+      join(cwd, 'inbox', '2026-05-02.csv'),
+      'id,day,page,changed\n10,2026-05-02,a,2026-05-02 12:00:00+00\n',
+    )
+    const planned = await stet([
+      'backfill',
+      'visits.ts',
+      '--from',
+      '2026-05-01',
+      '--to',
+      '2026-05-02',
+      '--plan',
+    ])
+    expect(planned.status).toBe(0)
+    expect(planned.stderr).toContain(
+      'note: 2026-05-02: 1 key of this load is in another slice, such as id=10 with day=2026-05-01: a run',
+    )
+    expect(planned.stdout).toMatch(/2026-05-01 +loaded +unchanged .*\n2026-05-02 +missing +refused now /)
+    const forgotten = await stet(['slices', 'visits.ts', '--forget', '2206-05-01', '--json'])
+    expect(forgotten.document().slices).toMatchObject([{ slice: '2026-05-01', state: 'loaded' }])
+    await stet(['run', 'visits.ts', '--slice', '2206-05-01'])
+    const range = ['--from', '2206-05-01', '--to', '2206-05-01']
+    const again = await stet(['slices', 'visits.ts', ...range, '--json'])
+    expect(again.document().slices).toMatchObject([{ slice: '2206-05-01', state: 'failed' }])
   })
 
   test('two at once do not disturb one another (G7)', async () => {

@@ -1,4 +1,11 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { definePipeline } from '../pipeline/define.ts'
+import { run } from '../pipeline/run.ts'
+import { rows } from '../sources/rows/index.ts'
+import { duckdb } from '../targets/duckdb/index.ts'
 import type { Clock, Output } from './context.ts'
 import { describePace, progressLine } from './progress.ts'
 
@@ -36,6 +43,27 @@ function recordingOutput(isTerminal: boolean, columns = 100): Output & { readonl
     },
   }
 }
+
+test('a run tells what it does before the first row has come', async () => {
+  const phases: string[] = []
+  const seen: { atOpen?: readonly string[] } = {}
+  const source = rows({ columns: { id: 'bigint' }, rows: () => [{ id: 1n }], name: 'one' })
+  const pipeline = definePipeline({
+    name: 'one',
+    source: {
+      ...source,
+      open: (context) => {
+        seen.atOpen = [...phases]
+        return source.open(context)
+      },
+    },
+    target: duckdb({ file: join(await mkdtemp(join(tmpdir(), 'stet-progress-')), 'x.duckdb') }),
+    table: 'one',
+    write: { strategy: 'upsert', key: ['id'] },
+  })
+  await run(pipeline, { onProgress: ({ phase }) => phases.push(phase) })
+  expect(seen.atOpen).toEqual(['opening', 'reading'])
+})
 
 describe('the progress line', () => {
   test('shows rows, bytes, rate and time left', () => {

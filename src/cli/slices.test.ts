@@ -428,6 +428,9 @@ describe('stet rerun', () => {
     expect((await stet(['rerun', named?.runId ?? '', 'visits.ts'])).stdout).toContain('visits 2026-05-02 → ')
     const unknown = await stet(['rerun', 'nope', 'visits.ts'])
     expect(unknown).toMatchObject({ status: 2 })
+    expect(unknown.stderr).toContain(
+      "hint:  A rerun looks in the log of the pipeline's own target; stet runs --into",
+    )
   })
 
   test('repeats the window of a cursor and leaves the watermark (G4)', async () => {
