@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -157,7 +157,7 @@ describe('a backfill', () => {
 
   test.each([
     [['--jobs', '0'], 'a whole number, 1 or more'],
-    [['--only-pipeline', 'other'], 'There is no pipeline "other"'],
+    [['--pipeline', 'other'], 'There is no pipeline "other"'],
   ])('%j is refused', async (argv, message) => {
     const ran = await backfill(...argv)
     expect(ran.status).toBe(2)
@@ -185,6 +185,28 @@ test('windows of a cursor are filled, and the watermark stays where it is (G4)',
   expect(statuses(filled)).toEqual(['01 changed', '02 changed', '03 changed', '04 unchanged'])
   expect(filled.slices[0]?.result?.counts).toMatchObject({ read: 8, outside: 6, inserted: 2 })
   expect(await watermark()).toBe(before)
+})
+
+describe('a backfill over frozen slices', () => {
+  test('--fail-on-drift ends with 5 when one has drifted, tells which, and goes on with the others', async () => {
+    await writeVisits({ cwd, more: `truth: 'snapshot',` })
+    expect(await backfill('--fail-on-drift')).toMatchObject({ status: 0 })
+    await writeDay(cwd, '2026-05-02', ['a', 'B'])
+    await writeDay(cwd, '2026-05-03', ['a', 'b', 'c'])
+    expect((await backfill()).status).toBe(0)
+    const planned = await stet(['backfill', 'visits.ts', ...RANGE, '--fail-on-drift', '--plan'])
+    expect(planned.status).toBe(5)
+    expect(planned.stderr).toContain('Slice 2026-05-02 of pipeline "visits" is frozen and has drifted')
+    const ran = await backfill('--fail-on-drift', '--json')
+    expect(ran.status).toBe(5)
+    expect(ran.stderr).toContain('id=21  page b → B')
+    expect(violations('backfill.json', ran.document())).toEqual([])
+    const { slices, error, again } = ran.document() as unknown as BackfillDocument
+    expect(error?.code).toBe('STET_DRIFT')
+    expect(again).toBeNull()
+    expect(slices.map((slice) => slice.error?.code ?? null)).toEqual([null, 'STET_DRIFT', null, null])
+    expect(slices.map(({ status }) => status)).toEqual(DAYS.map(() => 'succeeded'))
+  })
 })
 
 describe('a backfill that is stopped', () => {
@@ -292,6 +314,69 @@ describe('in PostgreSQL', () => {
       '03 changed',
       '04 changed',
     ])
+  })
+
+  test('--jobs 2 says nothing of a wait for its own other slice; a run tells of one for somebody else', async () => {
+    await makeTable()
+    await using database = await connect(url)
+    const answer = async (sql: string) =>
+      (await database.client.query<{ answer: string }>(sql)).rows[0]?.answer
+    const untilOneWaits = async () => {
+      const sql = `select count(*) as answer from pg_locks where locktype = 'advisory' and not granted`
+      while ((await answer(sql)) !== '1');
+    }
+    const meet = meeting(2)
+    let held: Promise<unknown> | undefined
+    globalThis.beforeSlice = async (slice) => {
+      if (slice !== '2026-05-02' && slice !== '2026-05-03') return
+      await meet()
+      // Whichever has its turn cannot write, so the other has to wait for it.
+      held ??= database.client.query('begin; lock table visits in share mode')
+      await held
+    }
+    const running = backfill('--jobs', '2')
+    await untilOneWaits()
+    const turn = `select (classid::bigint << 32 | objid::bigint)::text as answer from pg_locks where locktype = 'advisory' and granted`
+    const key = await answer(turn)
+    await database.client.query('commit')
+    const ran = await running
+    expect(ran).toMatchObject({ status: 0 })
+    expect(ran.stderr).not.toContain('Waiting')
+
+    await database.client.query(`select pg_advisory_lock(${key})`)
+    globalThis.beforeSlice = undefined
+    const other = stet(['backfill', 'visits.ts', ...RANGE, '--jobs', '2', '--order', 'newest'])
+    await untilOneWaits()
+    await database.client.query(`select pg_advisory_unlock(${key})`)
+    expect((await other).stderr).toContain('Waiting for another run that writes')
+  })
+
+  test('a plan finds a key in another slice, and a slice that was never loaded is forgotten', async () => {
+    await stet(['run', 'visits.ts', '--slice', '2026-05-01', '--slice', '2206-05-01'])
+    await writeFile(
+      join(cwd, 'inbox', '2026-05-02.csv'),
+      'id,day,page,changed\n10,2026-05-02,a,2026-05-02 12:00:00+00\n',
+    )
+    const planned = await stet([
+      'backfill',
+      'visits.ts',
+      '--from',
+      '2026-05-01',
+      '--to',
+      '2026-05-02',
+      '--plan',
+    ])
+    expect(planned.status).toBe(0)
+    expect(planned.stderr).toContain(
+      'note: 2026-05-02: 1 key of this load is in another slice, such as id=10 with day=2026-05-01: a run',
+    )
+    expect(planned.stdout).toMatch(/2026-05-01 +loaded +unchanged .*\n2026-05-02 +missing +refused now /)
+    const forgotten = await stet(['slices', 'visits.ts', '--forget', '2206-05-01', '--json'])
+    expect(forgotten.document().slices).toMatchObject([{ slice: '2026-05-01', state: 'loaded' }])
+    await stet(['run', 'visits.ts', '--slice', '2206-05-01'])
+    const range = ['--from', '2206-05-01', '--to', '2206-05-01']
+    const again = await stet(['slices', 'visits.ts', ...range, '--json'])
+    expect(again.document().slices).toMatchObject([{ slice: '2206-05-01', state: 'failed' }])
   })
 
   test('two at once do not disturb one another (G7)', async () => {

@@ -1,9 +1,14 @@
 import { StetError } from '../errors.ts'
-import type { RunResult } from '../pipeline/types.ts'
+import type { Plan, RunResult } from '../pipeline/types.ts'
 import { describeSample } from './render-run.ts'
 import { countOf } from './words.ts'
 
 const SAMPLES_SHOWN = 5
+
+/** Of a plan's samples those of rows that have drifted. */
+export function driftIn(plan: Plan): Plan['samples'] {
+  return plan.samples.filter(({ op }) => op === 'drift')
+}
 
 /**
  * For `--fail-on-drift`, after the commit: a frozen slice that its source no longer agrees with is somebody's decision to

@@ -35,10 +35,24 @@ export function exitStatusOf(failure: Failure): number {
 /** Three lines: what failed (and of which of several runs), what to do, and the word that programs read. */
 export function renderFailure(failure: Failure, colors: Colors, pipeline?: string, atLeast = 1): string {
   const of = pipeline === undefined ? '' : `${colors.bold(escapeForTerminal(pipeline))}: `
-  const lines = [`${colors.red(colors.bold('error:'))} ${of}${escapeLines(failure.message)}`]
-  if (failure.hint !== null) lines.push(`${colors.cyan('hint:')}  ${escapeLines(failure.hint)}`)
+  const lines = [
+    `${colors.red(colors.bold('error:'))} ${of}${escapeLines(withoutName(failure.message, pipeline))}`,
+  ]
+  if (failure.hint !== null) lines.push(`${colors.cyan('hint:')}  ${indent(escapeLines(failure.hint))}`)
   lines.push(colors.dim(`code:  ${failure.code} (exit status ${Math.max(atLeast, exitStatusOf(failure))})`))
   return lines.join('\n')
+}
+
+/** Further lines stand under the first: one that was printed by another command could be taken for one of this. */
+function indent(text: string): string {
+  return text.replaceAll('\n', `\n${' '.repeat('hint:  '.length)}`)
+}
+
+/** `Pipeline "orders" replaces …` behind a label that says so already. */
+function withoutName(message: string, label: string | undefined): string {
+  const [, name, rest] = /^Pipeline "([^"]*)":? (.*)$/s.exec(message) ?? []
+  const isSaid = name !== undefined && (label === name || label?.startsWith(`${name} `) === true)
+  return isSaid && rest !== undefined ? rest : message
 }
 
 /** The stacks of an error and of its causes, for `--debug`. */

@@ -17,10 +17,14 @@ export interface RemovalOptions {
   readonly allowDeletes?: boolean
 }
 
-export function addSliceOptions(command: Command): Command {
+export function addSliceOptions(command: Command, { several }: { readonly several: boolean }): Command {
   return command
     .optionsGroup('Which part:')
-    .option('--slice <name>', 'the slice to load, such as 2026-08-07; may be repeated', collect)
+    .option(
+      '--slice <name>',
+      `the slice to load, such as 2026-08-07${several ? '; may be repeated' : ''}`,
+      collect,
+    )
     .option('--at <time>', 'the logical time (ISO 8601 with an offset), which falls into the slice to load')
     .option('--full', 'read everything, as if there were no watermark')
     .option(
@@ -75,6 +79,7 @@ export async function jobsOf(
       hint: 'Give one of them',
     })
   }
+  refuseDriftOfNothing(pipelines, options)
   const told = await orchestratedBy(env)
   const runId = options.runId ?? told.runId?.value
   if (options.runId === undefined && told.runId !== null) {
@@ -102,6 +107,19 @@ export async function jobsOf(
     }
   }
   return jobs
+}
+
+/** What is never frozen cannot drift: whoever waits for the status would wait for ever. */
+export function refuseDriftOfNothing(
+  pipelines: readonly PipelineWithCode[],
+  { failOnDrift }: Pick<SliceOptions, 'failOnDrift'>,
+): void {
+  if (failOnDrift !== true || pipelines.some(({ pipeline }) => pipeline.truth === 'snapshot')) return
+  const [first] = pipelines
+  const what = pipelines.length === 1 ? `"${first?.pipeline.name}" freezes` : 'these pipelines freeze'
+  throw new StetError('STET_USAGE', `--fail-on-drift has no meaning: ${what} nothing, so nothing can drift`, {
+    hint: "Freeze what was loaded first: --truth snapshot (truth: 'snapshot' in a pipeline), or leave --fail-on-drift out",
+  })
 }
 
 async function partsOf(

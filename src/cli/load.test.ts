@@ -127,6 +127,41 @@ describe('stet load', () => {
     expect(allowed.stdout).toContain('0 inserted, 0 updated, 3 deleted')
   })
 
+  test('rows that tie are shown with file and line, in whatever way the file is read', async () => {
+    const tied = await load(`${ORDERS}A-1,12.50,paid,1\nA-9,1.00,open,9\nA-9,1.00,open,9\n`)
+    expect(tied.status).toBe(3)
+    expect(tied.stderr).toContain('\n  orders.csv:5 order_ref=A-1 amount=12.50 status=paid load_seq=1\n')
+    expect(tied.stderr).toContain('\n  orders.csv:2 order_ref=A-1 amount=12.50 status=open load_seq=1\n')
+    expect(tied.stderr).not.toContain('A-9')
+    await writeFile(join(cwd, 'a.ndjson'), '{"id":"e\u0301","v":1}\n')
+    await writeFile(join(cwd, 'b.ndjson'), '\n{"id":"x","v":1}\n{"id":"\u00e9","v":2}\n')
+    const lines = await stet(
+      ...['load', '*.ndjson', '--table', 't', '--key', 'id', '--normalize-keys', 'nfc', ...into, '--json'],
+    )
+    expect(lines.document()).toMatchObject({
+      error: {
+        code: 'STET_TIE',
+        details: {
+          places: expect.arrayContaining([
+            { file: 'a.ndjson', line: 1 },
+            { file: 'b.ndjson', line: 3 },
+          ]),
+        },
+      },
+    })
+  })
+
+  test('counts have digits in groups in every message, and are plain numbers for programs', async () => {
+    const many = (from: number) =>
+      `order_ref,amount,status,load_seq\n${Array.from({ length: 1500 }, (_, n) => `A-${from + n},1.00,open,1\n`).join('')}`
+    await load(many(0))
+    const gone = ['--missing', 'delete']
+    const refused = await load(many(5000), ...gone)
+    expect(refused.stderr).toContain('1,500 rows of orders would be deleted, of 1,500: more than a tenth')
+    const { error } = (await load(many(5000), ...gone, '--json')).document()
+    expect(error).toMatchObject({ details: { removed: 1500, live: 1500 } })
+  })
+
   test('tab-separated, JSON and delimiter options reach their source', async () => {
     await writeFile(join(cwd, 'a.tsv'), 'id\tv\n1\tx\n')
     await writeFile(join(cwd, 'b.json'), '{"data":{"items":[{"id":1,"v":"x"},{"id":2,"v":"y"}]}}')
@@ -183,6 +218,15 @@ describe('stet load --plan', () => {
     expect(changed.status).toBe(0)
     expect(changed.stdout).toMatch(/~ update order_ref=A-1\n +status +open → paid\n +load_seq +1 +→ 4\n/)
     expect(await runsOf()).toEqual(before)
+  })
+
+  test.each([
+    [[], 'are left alone, no row is deleted\n'],
+    [['--missing', 'delete'], 'are left alone, rows that the load does not have are deleted\n'],
+    [['--missing', 'mark'], 'are left alone, rows that the load does not have are marked as gone\n'],
+  ])('with %j says what becomes of rows that are gone, also where none is', async (missing, words) => {
+    await load(ORDERS, ...missing)
+    expect((await load(ORDERS, ...missing, '--plan')).stdout).toContain(words)
   })
 
   test('--json gives the published document', async () => {
@@ -275,12 +319,17 @@ export default first
     })
     expect(ran.stderr).toContain('error: second: ')
 
-    const only = await stet('run', 'pipelines.ts', '--only', 'third', '--run-id', 'r1', '--json')
+    const only = await stet('run', 'pipelines.ts', '--pipeline', 'third', '--run-id', 'r1', '--json')
     expect(only.document()).toMatchObject({
       results: [{ pipeline: 'third', runId: 'r1', counts: { unchanged: 3 } }],
       error: null,
     })
-    const unknown = await stet('run', 'pipelines.ts', '--only', 'fourth')
+    // Before `--only` had one meaning, the slices of a backfill.
+    for (const command of ['run', 'plan']) {
+      const short = await stet(command, 'pipelines.ts', '--only', 'third', '--json')
+      expect(short.document()).toMatchObject({ failures: [], error: null })
+    }
+    const unknown = await stet('run', 'pipelines.ts', '--pipeline', 'fourth')
     expect(unknown.stderr).toContain('There is first, second, third')
   })
 

@@ -3,10 +3,12 @@ import { lstat, mkdir, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Option } from 'commander'
 import { StetError } from '../errors.ts'
 import { isPipeline } from '../pipeline/define.ts'
 import type { DefinedPipeline } from '../pipeline/types.ts'
 import { VERSION } from '../version.ts'
+import { collect } from './option-values.ts'
 
 /** Whether a path names a pipeline file rather than data. */
 export function isPipelineFile(path: string): boolean {
@@ -41,7 +43,21 @@ export async function pipelinesOf(files: readonly string[], cwd: string): Promis
   return pipelines
 }
 
-/** Those of the pipelines that `--only` names. */
+/** `--only name`, as `--pipeline` of `run` and `plan` is also written; `--only` of a backfill is about slices. */
+export function onlyOption(): Option {
+  return new Option('--only <name>').argParser(collect).hideHelp()
+}
+
+/** The pipelines that a command line names; undefined for all. */
+export function namesOf(options: {
+  readonly pipeline?: readonly string[]
+  readonly only?: readonly string[]
+}): readonly string[] | undefined {
+  const named = [...(options.pipeline ?? []), ...(options.only ?? [])]
+  return named.length === 0 ? undefined : named
+}
+
+/** Those of the pipelines that `--pipeline` names. */
 export function onlyNamed(
   pipelines: readonly LoadedPipeline[],
   only: readonly string[] | undefined,
@@ -60,7 +76,7 @@ export function onlyNamed(
 /**
  * The one pipeline that a command is about.
  *
- * @param name Of `--only-pipeline`; needed where the file exports several.
+ * @param name Of `--pipeline`; needed where the file exports several.
  */
 export async function onePipeline(
   file: string,
@@ -75,7 +91,7 @@ export async function onePipeline(
     'STET_USAGE',
     `"${file}" exports ${named.length} pipelines, and this command is about one`,
     {
-      hint: `Name it: ${named.map(({ pipeline }) => `--only-pipeline ${pipeline.name}`).join(', or ')}`,
+      hint: `Name it: ${named.map(({ pipeline }) => `--pipeline ${pipeline.name}`).join(', or ')}`,
     },
   )
 }

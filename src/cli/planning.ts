@@ -6,7 +6,7 @@ import { hasChanges } from '../pipeline/changes.ts'
 import type { Plan } from '../pipeline/types.ts'
 import type { CliContext } from './context.ts'
 import type { PlansDocument } from './documents.ts'
-import { refuseDrift } from './drift.ts'
+import { driftIn, refuseDrift } from './drift.ts'
 import { exitStatusOf } from './failure.ts'
 import type { Job } from './jobs.ts'
 import { renderPlan } from './render-plan.ts'
@@ -75,10 +75,6 @@ export async function planLoad(
   return statusOfPlans([planned], options)
 }
 
-function driftIn(plan: Plan): Plan['samples'] {
-  return plan.samples.filter(({ op }) => op === 'drift')
-}
-
 async function savePlan(
   document: Plan | PlansDocument,
   options: PlanOptions,
@@ -93,18 +89,20 @@ function statusOfPlans(plans: readonly Plan[], options: PlanOptions): number {
 }
 
 /** The plans that `--out` saved. */
-export async function readPlans(file: string, cwd: string): Promise<readonly Plan[]> {
+export async function readPlans(
+  file: string,
+  cwd: string,
+  hint = 'Make it with stet plan pipeline.ts --out plan.json',
+): Promise<readonly Plan[]> {
   const text = await readFile(resolve(cwd, file), 'utf8').catch((cause: unknown) => {
-    throw new StetError('STET_USAGE', `Cannot read the plan "${file}"`, { cause, hint: MAKE_A_PLAN })
+    throw new StetError('STET_USAGE', `Cannot read the plan "${file}"`, { cause, hint })
   })
   const plans = parsePlans(text)
   if (plans === null) {
-    throw new StetError('STET_USAGE', `"${file}" holds no plan of this Stet`, { hint: MAKE_A_PLAN })
+    throw new StetError('STET_USAGE', `"${file}" holds no plan of this Stet`, { hint })
   }
   return plans
 }
-
-const MAKE_A_PLAN = 'Make it with stet plan pipeline.ts --out plan.json'
 
 function parsePlans(text: string): readonly Plan[] | null {
   try {

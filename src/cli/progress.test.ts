@@ -1,4 +1,11 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { definePipeline } from '../pipeline/define.ts'
+import { run } from '../pipeline/run.ts'
+import { rows } from '../sources/rows/index.ts'
+import { duckdb } from '../targets/duckdb/index.ts'
 import type { Clock, Output } from './context.ts'
 import { describePace, progressLine } from './progress.ts'
 
@@ -36,6 +43,27 @@ function recordingOutput(isTerminal: boolean, columns = 100): Output & { readonl
     },
   }
 }
+
+test('a run tells what it does before the first row has come', async () => {
+  const phases: string[] = []
+  const seen: { atOpen?: readonly string[] } = {}
+  const source = rows({ columns: { id: 'bigint' }, rows: () => [{ id: 1n }], name: 'one' })
+  const pipeline = definePipeline({
+    name: 'one',
+    source: {
+      ...source,
+      open: (context) => {
+        seen.atOpen = [...phases]
+        return source.open(context)
+      },
+    },
+    target: duckdb({ file: join(await mkdtemp(join(tmpdir(), 'stet-progress-')), 'x.duckdb') }),
+    table: 'one',
+    write: { strategy: 'upsert', key: ['id'] },
+  })
+  await run(pipeline, { onProgress: ({ phase }) => phases.push(phase) })
+  expect(seen.atOpen).toEqual(['opening', 'reading'])
+})
 
 describe('the progress line', () => {
   test('shows rows, bytes, rate and time left', () => {
@@ -81,6 +109,30 @@ describe('the progress line', () => {
     line.end()
     expect(output.text.endsWith('\r\u001b[K')).toBe(true)
     expect(clock.waiting).toBe(0)
+  })
+
+  test('does not stand still when all bytes are in and the rows are still to be found in them', () => {
+    const clock = standingClock()
+    const output = recordingOutput(true)
+    const line = progressLine(output, clock)
+    line.listener({ phase: 'reading' })
+    clock.advance(1000)
+    line.listener({ phase: 'reading', bytes: 0, bytesTotal: 50_000_000 })
+    clock.advance(1000)
+    line.listener({ phase: 'reading', bytes: 20_000_000, bytesTotal: 50_000_000 })
+    clock.advance(1000)
+    line.listener({ phase: 'reading', bytes: 50_000_000, bytesTotal: 50_000_000 })
+    clock.advance(2000)
+    line.listener({ phase: 'reading', bytes: 10_000_000, bytesTotal: 70_000_000 })
+    clock.advance(200)
+    expect(output.text.split('\r\u001b[K')).toEqual([
+      '',
+      'reading the source  1.0 s',
+      'reading the source  0 B of 50.0 MB  2.0 s',
+      'reading the source  20.0 MB of 50.0 MB  20.0 MB/s  1.5 s left',
+      'checking what was read  50.0 MB  2.0 s',
+      'reading the source  10.0 MB of 70.0 MB  200 ms',
+    ])
   })
 
   test('says that it works when nobody has told of anything', () => {

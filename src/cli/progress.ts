@@ -47,8 +47,8 @@ export function progressLine(output: Output, clock: Clock): ProgressLine {
     listener: (progress) => {
       const told = { at: clock.now(), progress }
       pace =
-        pace.latest?.progress.phase === progress.phase
-          ? { ...pace, latest: told }
+        pace.latest !== null && phaseOf(pace.latest.progress) === phaseOf(progress)
+          ? { ...pace, first: countsMore(pace.first, progress) ? told : pace.first, latest: told }
           : { phaseStartedAt: told.at, first: told, latest: told }
     },
     interrupt: (print) => {
@@ -63,13 +63,24 @@ export function progressLine(output: Output, clock: Clock): ProgressLine {
 }
 
 const PHASES = {
+  opening: 'opening the target',
   reading: 'reading the source',
+  checking: 'checking what was read',
   transforming: 'transforming',
   waiting: 'waiting',
   pulling: "reading the target's rows",
   comparing: 'comparing',
   writing: 'writing',
-} as const satisfies Record<Progress['phase'], string>
+} as const satisfies Record<Phase, string>
+
+type Phase = Progress['phase'] | 'checking'
+
+/** When all bytes are in, the rows still have to be found in them and read: no more bytes come, and it is no standstill. */
+function phaseOf({ phase, bytes, bytesTotal }: Progress): Phase {
+  return phase === 'reading' && bytes !== undefined && bytesTotal !== undefined && bytes >= bytesTotal
+    ? 'checking'
+    : phase
+}
 
 interface Told {
   readonly at: number
@@ -89,11 +100,14 @@ export interface Pace {
  */
 export function describePace(pace: Pace, now: number): string {
   const { rows, bytes, bytesTotal } = pace.latest?.progress ?? {}
-  const parts: string[] = [pace.latest === null ? 'working' : PHASES[pace.latest.progress.phase]]
+  const phase = pace.latest === null ? null : phaseOf(pace.latest.progress)
+  const parts: string[] = [phase === null ? 'working' : PHASES[phase]]
   if (rows !== undefined) parts.push(countOf(rows, 'row'))
   if (bytes !== undefined) {
     parts.push(
-      bytesTotal === undefined ? formatBytes(bytes) : `${formatBytes(bytes)} of ${formatBytes(bytesTotal)}`,
+      bytesTotal === undefined || phase === 'checking'
+        ? formatBytes(bytes)
+        : `${formatBytes(bytes)} of ${formatBytes(bytesTotal)}`,
     )
   }
   const rowRate = rateOf(pace, 'rows')
@@ -105,6 +119,15 @@ export function describePace(pace: Pace, now: number): string {
     parts.push(`${formatDuration(((bytesTotal - bytes) / byteRate) * 1000)} left`)
   }
   return parts.join('  ')
+}
+
+/** Whether this is the first that is told with a number, of the phase: only from then on there is a pace. */
+function countsMore(first: Told | null, progress: Progress): boolean {
+  const { rows, bytes } = first?.progress ?? {}
+  return (
+    (rows === undefined && progress.rows !== undefined) ||
+    (bytes === undefined && progress.bytes !== undefined)
+  )
 }
 
 /** Per second, between what was told first and last: one number alone may be a total, and says nothing of speed. */

@@ -111,6 +111,8 @@ export function renderSlicePlans(planned: BackfillPlan, colors: Colors): string 
 function verdictToBe({ status, plan }: SlicePlan, colors: Colors): string {
   if (status === 'failed') return colors.red('failed')
   if (plan === null) return colors.dim(status === 'skipped' ? 'left out' : status)
+  // As the table is now: an earlier slice of the backfill may take the obstacle out of the way.
+  if (plan.obstacle !== null) return colors.yellow('refused now')
   if (hasChanges(plan)) return colors.green('changed')
-  return plan.counts.read === 0 ? colors.yellow('nothing read') : 'unchanged'
+  return plan.counts.read - plan.counts.outside === 0 ? colors.yellow('nothing read') : 'unchanged'
 }

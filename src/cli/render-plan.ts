@@ -1,7 +1,7 @@
 import type { PlanSample } from '../model/comparison.ts'
 import type { RunCounts, Truth } from '../model/run.ts'
 import { WHOLE } from '../model/slice.ts'
-import type { WriteStrategy } from '../model/write.ts'
+import type { Missing, WriteStrategy } from '../model/write.ts'
 import { hasChanges } from '../pipeline/changes.ts'
 import type { Plan } from '../pipeline/types.ts'
 import {
@@ -29,8 +29,14 @@ const STRATEGIES = {
   upsert: 'new keys are inserted, changed rows are updated, equal rows are left alone',
   'insert-once': 'new keys are inserted, rows that are there never change, no row is deleted',
   'replace-table': 'the table will hold the rows of this load and no others',
-  'replace-partition': 'the slice will hold the rows of this load; the rest of the table is not looked at',
+  'replace-partition': 'the slice will hold the rows of this load',
 } as const satisfies Record<WriteStrategy['strategy'], string>
+
+const MISSING = {
+  keep: 'no row is deleted',
+  delete: 'rows that the load does not have are deleted',
+  mark: 'rows that the load does not have are marked as gone',
+} as const satisfies Record<Missing, string>
 
 const TRUTHS = {
   source: 'the target follows the source',
@@ -54,15 +60,19 @@ export function renderPlan(plan: Plan, colors: Colors, options: { readonly sql: 
     ...(options.sql ? renderStatements(plan.statements, colors) : []),
     colors.dim(
       hasChanges(plan)
-        ? 'nothing was changed; a run would do the above'
+        ? `nothing was changed; a run would ${plan.obstacle === null ? 'do the above' : 'be refused as the table is now'}`
         : 'nothing was changed, and a run would change nothing',
     ),
   ].join('\n')
 }
 
-function describeStrategy({ strategy, counts }: Plan): string {
+function describeStrategy({ strategy, missing, frozen }: Plan): string {
   const words = STRATEGIES[strategy]
-  return strategy === 'upsert' && counts.deleted + counts.marked === 0 ? `${words}, no row is deleted` : words
+  if (strategy === 'upsert') return `${words}, ${MISSING[missing]}`
+  if (strategy !== 'replace-partition') return words
+  // What is deleted is what the slice will not hold any more.
+  const others = missing === 'delete' || frozen ? '' : ` and those that it has, ${MISSING[missing]}`
+  return `${words}${others}; the rest of the table is not looked at`
 }
 
 /** `2026-05-02: 2 rows → 0 rows`, the window of the cursor and the watermark. */

@@ -83,7 +83,7 @@ function renderAttempt(entry: RunLogEntry, colors: Colors): string {
     ['table', entry.table],
     ['source', entry.source],
     ['slice', entry.slice],
-    ...(entry.window === null ? [] : given('window', describeEnds(entry.window))),
+    ...(entry.window === null ? [] : given('window', describeEnds(entry.window, entry.slice))),
     ...given('logical time', entry.logicalTime),
     ...given('rerun of', entry.rerunOf),
     ...given('code', entry.code === null ? null : `sha256 ${entry.code}`),
@@ -110,7 +110,8 @@ function given(name: string, fact: string | null): [string, string][] {
   return fact === null ? [] : [[name, fact]]
 }
 
-function describeEnds({ from, to }: NonNullable<RunLogEntry['window']>): string {
+function describeEnds({ from, to }: NonNullable<RunLogEntry['window']>, slice: string): string {
+  if (slice !== WHOLE && from === null && to === null) return `the slice ${slice}`
   return `${from ?? 'the beginning'} to ${to ?? 'the end'}`
 }
 

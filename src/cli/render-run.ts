@@ -52,7 +52,11 @@ export function describeReading(source: string, files: readonly SourceFile[], co
 function describeOutcome(result: RunResult, colors: Colors): string {
   const { counts, verdict } = result
   if (verdict === 'nothing read') {
-    return `${colors.yellow('nothing read')}, the source holds no rows and the ${result.slice === WHOLE ? 'table' : 'slice'} is as it was`
+    const why =
+      counts.outside === 0
+        ? 'the source holds no rows'
+        : `no row of the source is in the ${result.slice === WHOLE ? 'window' : 'slice'}`
+    return `${colors.yellow('nothing read')}, ${why} and the ${result.slice === WHOLE ? 'table' : 'slice'} is as it was`
   }
   const words = describeCounts(counts, result.strategy)
   const kept = counts.unchanged > 0 ? colors.dim(' (unchanged rows were not touched)') : ''
@@ -65,8 +69,16 @@ function describeName({ pipeline, slice }: RunResult): string {
 }
 
 /** What was read by the cursor, and how far the pipeline has come. */
-export function describeWindow({ window, watermark }: Pick<RunResult, 'window' | 'watermark'>): string[] {
+export function describeWindow({
+  window,
+  watermark,
+  slice,
+}: Pick<RunResult, 'window' | 'watermark' | 'slice'>): string[] {
   if (window === null) return []
+  if (slice !== WHOLE) {
+    const stays = watermark === null ? 'is not set' : `stays ${escapeForTerminal(watermark)}`
+    return [`window the slice ${escapeForTerminal(slice)}; the watermark ${stays}`]
+  }
   const from = window.from === null ? 'the beginning' : escapeForTerminal(window.from)
   const to = window.to === null ? 'the end' : escapeForTerminal(window.to)
   return [

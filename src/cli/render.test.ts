@@ -46,6 +46,8 @@ const RESULT: RunResult = {
 const PLAN: Plan = {
   ...RESULT,
   format: 'stet-plan-1',
+  missing: 'keep',
+  obstacle: null,
   rows: null,
   creates: false,
   samples: [],

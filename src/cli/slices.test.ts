@@ -181,6 +181,97 @@ describe('stet plan of a slice', () => {
     )
     expect(shown.stdout).toMatch(/outside +2 {2}not in the window that is read/)
   })
+
+  test('says that a key is in another slice, which refuses the run, and frees it in the right order', async () => {
+    await run('--slice', '2026-05-01')
+    await writeFile(
+      join(cwd, 'inbox', '2026-05-02.csv'),
+      'id,day,page,changed\n10,2026-05-02,a,2026-05-02 12:00:00+00\n',
+    )
+    const planned = await stet(['plan', 'visits.ts', '--slice', '2026-05-02', '--sql'])
+    expect(planned.status).toBe(0)
+    expect(planned.stderr).toContain(
+      '1 key of this load is in another slice, such as id=10 with day=2026-05-01: a run is',
+    )
+    expect(planned.stdout).toContain(`>= '2026-05-02'::DATE`)
+    expect(planned.stdout).toContain('nothing was changed; a run would be refused as the table is now\n')
+    expect((await run('--slice', '2026-05-02')).stderr).toContain('STET_KEY_CONSTRAINT')
+    await writeDay(cwd, '2026-05-01', [])
+    await run('--slice', '2026-05-01', '--allow-empty')
+    expect((await stet(['plan', 'visits.ts', '--slice', '2026-05-02'])).stderr).toBe('')
+    expect(await run('--slice', '2026-05-02')).toMatchObject({ status: 0 })
+  })
+})
+
+describe('a slice of a cursor', () => {
+  beforeEach(async () => {
+    await writeVisits({
+      cwd,
+      files: '*.csv',
+      write: `{ strategy: 'upsert', key: ['id'] }`,
+      more: `incremental: { cursor: 'changed' },`,
+    })
+  })
+
+  test('is what is read, by its name, and the watermark is said to stay', async () => {
+    const first = await run('--slice', '2026-05-01')
+    expect(first.stdout).toContain('\nwindow the slice 2026-05-01; the watermark is not set\n')
+    await run()
+    const again = await run('--slice', '2026-05-01')
+    expect(again.stdout).toContain(
+      '\nwindow the slice 2026-05-01; the watermark stays 2026-05-02 12:01:00+00\n',
+    )
+  })
+
+  test('that holds none of the rows is empty, in every account', async () => {
+    await run()
+    const empty = await run('--slice', '2026-06-01')
+    expect(empty.stdout).toContain('nothing read, no row of the source is in the slice')
+    const filled = await stet(['backfill', 'visits.ts', '--from', '2026-06-01', '--to', '2026-06-01'])
+    expect(filled.stdout).toContain('[1/1] 2026-06-01  nothing read  0 inserted')
+    expect(filled.stdout).toContain('1 slice: 1 nothing read')
+    const planned = await stet([
+      'backfill',
+      'visits.ts',
+      '--from',
+      '2026-06-01',
+      '--to',
+      '2026-06-01',
+      '--plan',
+    ])
+    expect(planned.stdout).toMatch(/2026-06-01 +empty +nothing read/)
+    expect((await stet(['runs', ...into])).stdout).toMatch(/2026-06-01 +nothing read +4 /)
+  })
+})
+
+describe('options that contradict one another', () => {
+  test('--full and a slice are refused together, before anything is read', async () => {
+    for (const argv of [
+      ['--slice', '2026-05-01', '--full'],
+      ['--at', '2026-05-01T00:00:00Z', '--full'],
+    ]) {
+      for (const command of ['run', 'plan']) {
+        const ran = await stet([command, 'visits.ts', ...argv])
+        expect(ran).toMatchObject({ status: 2, stdout: '' })
+        expect(ran.stderr).toContain('reads that slice and no more')
+      }
+    }
+  })
+
+  test('--fail-on-drift is refused where nothing is ever frozen', async () => {
+    const visits = ['visits.ts', '--slice', '2026-05-01', '--fail-on-drift']
+    const file = join('inbox', '2026-05-01.csv')
+    for (const argv of [
+      ['run', ...visits],
+      ['plan', ...visits],
+      ['load', file, '--table', 't', '--key', 'id', ...into, '--fail-on-drift'],
+      ['backfill', 'visits.ts', '--from', '2026-05-01', '--to', '2026-05-02', '--fail-on-drift'],
+    ]) {
+      const ran = await stet(argv)
+      expect(ran).toMatchObject({ status: 2, stdout: '' })
+      expect(ran.stderr).toContain('nothing can drift')
+    }
+  })
 })
 
 describe('a frozen slice', () => {
@@ -263,6 +354,40 @@ describe('stet slices', () => {
     })
   })
 
+  test('--forget takes off a slice that was mistyped and never loaded, on record, until it is run again', async () => {
+    await run('--slice', '2026-05-01', '--slice', '2206-05-01')
+    expect((await stet(['slices', 'visits.ts'])).stderr).toContain('never loaded? --forget it')
+    const states = async (...argv: readonly string[]) => {
+      const ran = await stet(['slices', 'visits.ts', ...argv, '--json'])
+      expect(violations('slices.json', ran.document())).toEqual([])
+      return (ran.document().slices as { slice: string; state: string }[]).map(
+        ({ slice, state }) => `${slice} ${state}`,
+      )
+    }
+    expect(await states('--forget', '2206-05-01')).toEqual(['2026-05-01 loaded'])
+    expect(await rowsOf('select kind, pipeline, table_name, slice, done_by from stet.stet.event')).toEqual([
+      ['forget', 'visits', 'visits', '2206-05-01', 'tester@here'],
+    ])
+    // What was run stays on record.
+    expect((await runsOf()).map(({ slice }) => slice)).toEqual(['2206-05-01', '2026-05-01'])
+    const range = ['--from', '2206-05-01', '--to', '2206-05-01']
+    expect(await states(...range)).toEqual(['2206-05-01 missing'])
+    await run('--slice', '2206-05-01')
+    expect(await states(...range)).toEqual(['2206-05-01 failed'])
+  })
+
+  test('--forget is refused for a slice that was loaded once, or that nobody has run', async () => {
+    await run('--slice', '2026-05-01')
+    await rm(join(cwd, 'inbox', '2026-05-01.csv'))
+    await run('--slice', '2026-05-01')
+    const loaded = await stet(['slices', 'visits.ts', '--forget', '2026-05-01'])
+    expect(loaded.stderr).toContain('was loaded at')
+    const never = await stet(['slices', 'visits.ts', '--forget', '2026-05-09'])
+    expect(never.stderr).toContain('No slice "2026-05-09" of "visits" is on record')
+    expect([loaded.status, never.status]).toEqual([2, 2])
+    expect((await stet(['slices', 'visits.ts'])).stdout).toContain('1F')
+  })
+
   test('of a pipeline that never ran is empty, of one with other slices says so', async () => {
     expect((await stet(['slices', 'visits.ts'])).stdout).toContain(
       'no slice of pipeline "visits" is on record',
@@ -274,7 +399,7 @@ describe('stet slices', () => {
       write: `{ strategy: 'replace-partition', by: 'day', size: 'month', key: ['id'] }`,
     })
     expect((await stet(['slices', 'monthly.ts'])).stderr).toContain(
-      '1 slices of another size, such as 2026-05-01',
+      '1 slice of another size, such as 2026-05-01',
     )
   })
 })
@@ -303,6 +428,9 @@ describe('stet rerun', () => {
     expect((await stet(['rerun', named?.runId ?? '', 'visits.ts'])).stdout).toContain('visits 2026-05-02 → ')
     const unknown = await stet(['rerun', 'nope', 'visits.ts'])
     expect(unknown).toMatchObject({ status: 2 })
+    expect(unknown.stderr).toContain(
+      "hint:  A rerun looks in the log of the pipeline's own target; stet runs --into",
+    )
   })
 
   test('repeats the window of a cursor and leaves the watermark (G4)', async () => {
@@ -375,6 +503,20 @@ describe('stet watermark', () => {
     expect((await runSeoul('--full', '--json')).document()).toMatchObject({
       results: [{ counts: { outside: 0 } }],
     })
+  })
+
+  test('of numbers is not rewound by a length of time', async () => {
+    await writeVisits({ cwd, ...PIPELINE, more: `incremental: { cursor: 'id' },` })
+    await run()
+    const refused = await watermark('rewind', '2h')
+    expect(refused.status).toBe(2)
+    expect(refused.stderr).toContain(
+      'Cannot rewind by 2h: the cursor "id" is a number (bigint), and has no time',
+    )
+    expect(refused.stderr).toContain(
+      'Write the number to go back to, less than 21: stet watermark rewind NUMBER',
+    )
+    expect((await watermark('rewind', '11')).stdout).toBe('visits: id 21 → id 11\n')
   })
 
   test('of a pipeline without a cursor there is none', async () => {

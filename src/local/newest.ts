@@ -1,6 +1,7 @@
 import { StetError } from '../errors.ts'
 import type { Contract } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
+import { countOf } from '../model/words.ts'
 import { identitySql, orderSql } from './typing.ts'
 
 /** Ties that are shown in the error; one would be too few to see a pattern. */
@@ -13,8 +14,14 @@ const TIES_SHOWN = 3
  * @returns the number of rows deleted.
  * @throws {StetError} `STET_TIE` when two rows of a key claim to be the newest and differ in a compared column, with both
  * rows shown. Physical order never decides.
+ * @param placesOf Where rows stand, for the error.
  */
-export async function keepNewest(local: LocalConnection, table: string, contract: Contract): Promise<number> {
+export async function keepNewest(
+  local: LocalConnection,
+  table: string,
+  contract: Contract,
+  placesOf: PlacesOf = async () => [],
+): Promise<number> {
   const key = contract.columns.filter((column) => column.key)
   if (key.length === 0) return 0
   const keyIdentity = key.map((column) => identitySql(column, `l.${column.id}`))
@@ -49,7 +56,7 @@ export async function keepNewest(local: LocalConnection, table: string, contract
       from ${table} as l
       join ${repeated} as r
         on ${keyMatch.join(' and ')}`)
-  await refuseTies(local, table, rivals, keyNames, contract)
+  await refuseTies(local, table, rivals, keyNames, contract, placesOf)
   const losers = await local.count(`select count(*) from ${rivals} where place > 1`)
   await local.run(`delete from ${table} where rowid in (select rid from ${rivals} where place > 1)`)
   await local.run(`drop table ${rivals}`)
@@ -63,6 +70,7 @@ async function refuseTies(
   rivals: string,
   keyNames: readonly string[],
   contract: Contract,
+  placesOf: PlacesOf,
 ): Promise<void> {
   const ties = local.newName('ties')
   await local.run(`
@@ -92,25 +100,33 @@ async function refuseTies(
       ]),
     ),
   )
-  throw tieError(count, rows, contract)
+  throw tieError(count, rows, contract, await placesOf(rows))
 }
 
 /** How many rows of ties an error shows. */
 export const TIED_ROWS_SHOWN: number = TIES_SHOWN * 4
 
-/** @param rows Some of the tied rows, by the columns' names. */
+/** A row by the columns' names, as the local engine prints its values. */
+type Row = Readonly<Record<string, string | null>>
+
+/** A file and a line in it for each of the rows; null where a row is in none. */
+type Places = readonly ({ readonly file: string; readonly line: number } | null)[]
+
+type PlacesOf = (rows: readonly Row[]) => Promise<Places>
+
+/** @param rows Some of the tied rows. */
 export function tieError(
   count: number,
-  rows: readonly Readonly<Record<string, string | null>>[],
+  rows: readonly Row[],
   contract: Contract,
+  places: Places = [],
 ): StetError {
   const newest = contract.columns.find((column) => column.newest)
-  const lines = rows.map(
-    (row) =>
-      `  ${Object.entries(row)
-        .map(([name, value]) => `${name}=${value ?? 'NULL'}`)
-        .join(' ')}`,
-  )
+  const lines = rows.map((row, index) => {
+    const place = places[index]
+    const values = Object.entries(row).map(([name, value]) => `${name}=${value ?? 'NULL'}`)
+    return `  ${[...(place ? [`${place.file}:${place.line}`] : []), ...values].join(' ')}`
+  })
   const keys = contract.columns.filter((column) => column.key).map((column) => column.name)
   const claim =
     newest === undefined
@@ -118,13 +134,13 @@ export function tieError(
       : `differ although their ${newest.name} is the same`
   return new StetError(
     'STET_TIE',
-    `${count} ${count === 1 ? 'key has' : 'keys have'} rows that ${claim} (G5); nothing was written. Key (${keys.join(', ')}):\n${lines.join('\n')}`,
+    `${countOf(count, 'key has', 'keys have')} rows that ${claim} (G5); nothing was written. Key (${keys.join(', ')}):\n${lines.join('\n')}`,
     {
       hint:
         newest === undefined
-          ? 'Name the column that says which row is newer (--newest COLUMN, newest in the pipeline), or remove the surplus rows'
-          : `Give the rows different values of ${newest.name}, or leave columns that do not matter out of the comparison (--ignore COLUMN)`,
-      details: { keys, ties: count, rows },
+          ? 'Name the column that says which row is newer (--newest COLUMN, newest in a pipeline), or remove the surplus rows'
+          : `Give the rows different values of ${newest.name}, or leave columns that do not matter out of the comparison (--ignore COLUMN, ignore in a pipeline)`,
+      details: { keys, ties: count, rows, ...(places.length === 0 ? {} : { places }) },
     },
   )
 }

@@ -1,6 +1,6 @@
 /** Something worth showing while a run works. */
 export interface Progress {
-  readonly phase: 'reading' | 'transforming' | 'waiting' | 'pulling' | 'comparing' | 'writing'
+  readonly phase: 'opening' | 'reading' | 'transforming' | 'waiting' | 'pulling' | 'comparing' | 'writing'
   readonly rows?: number | undefined
   readonly bytes?: number | undefined
   readonly bytesTotal?: number | undefined

@@ -99,11 +99,11 @@ export interface RunLogFilter {
   readonly last?: number | undefined
 }
 
-/** Something that a person did to the record (`stet thaw`, `stet watermark set`). */
+/** Something that a person did to the record (`stet thaw`, `stet watermark set`, `stet slices --forget`). */
 export interface RecordEvent {
   /** By the target's clock, ISO 8601 in UTC with microseconds. */
   readonly at: string
-  readonly kind: 'thaw' | 'watermark'
+  readonly kind: 'thaw' | 'watermark' | 'forget'
   readonly pipeline: string | null
   readonly table: string
   readonly slice: string | null
@@ -148,5 +148,6 @@ export function verdictOf(status: RunStatus, counts: RunCounts | null): RunVerdi
   if (status !== 'succeeded') return status
   if (counts === null) return 'unchanged'
   if (counts.inserted + counts.updated + counts.deleted + counts.marked > 0) return 'changed'
-  return counts.read === 0 ? 'nothing read' : 'unchanged'
+  // What is outside of a window, or of a slice, was read on the way to it.
+  return counts.read - counts.outside === 0 ? 'nothing read' : 'unchanged'
 }

@@ -51,6 +51,8 @@ export interface OpenTargetOptions {
   readonly signal: AbortSignal
   /** Told to people: waiting for a lock, taking over a lease. */
   readonly notice: (message: string) => void
+  /** Told when a run waits for its turn to write the table. Default: `notice`. */
+  readonly noticeTurn?: ((message: string) => void) | undefined
 }
 
 /** One column of a target's table. */
@@ -162,6 +164,8 @@ export interface RecordEditor extends AsyncDisposable {
   ): Promise<void>
   /** @returns false when the slice was not frozen. */
   thaw(table: string, slice: string, by: string): Promise<boolean>
+  /** Notes that attempts at a slice up to now, none of which has loaded it, are no reason to show it any more. */
+  forgetSlice(pipeline: string, table: string, slice: string, by: string): Promise<void>
 }
 
 /**

@@ -1,5 +1,6 @@
 import { StetError } from '../errors.ts'
 import type { Slice, Slicing } from '../model/slice.ts'
+import { groupDigits } from '../model/words.ts'
 import { requireSlicing, type SliceStatus, statusesOf } from './calendar.ts'
 import { recordOf } from './record.ts'
 import { hasEnded, sizeInWords, sliceAt, slicesBetween } from './slices.ts'
@@ -85,7 +86,7 @@ function slicesOfRange(
     notice(
       open.length === 1
         ? `${first.name} has not ended yet: what comes later needs another run`
-        : `${open.length} slices from ${first.name} on have not ended yet: what comes later needs another run`,
+        : `${groupDigits(open.length)} slices from ${first.name} on have not ended yet: what comes later needs another run`,
     )
   }
   return slices

@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os'
 import { isStetError, StetError } from '../errors.ts'
+import type { Progress } from '../model/progress.ts'
 import { noticesOf } from './account.ts'
 import { type BackfillRange, type ChosenSlice, chooseSlices } from './backfill-slices.ts'
 import type { SliceState } from './calendar.ts'
@@ -12,7 +13,7 @@ export type { BackfillRange } from './backfill-slices.ts'
 
 export interface BackfillOptions
   extends BackfillRange,
-    Omit<RunOptions, 'slice' | 'at' | 'window' | 'full' | 'plan' | 'rerunOf'> {
+    Omit<RunOptions, 'slice' | 'at' | 'window' | 'full' | 'plan' | 'rerunOf' | 'waitsForCaller'> {
   /** Slices at a time, each with an engine and a connection of its own; the memory limit is divided among them. Default 1. */
   readonly jobs?: number | undefined
   /** Told as each slice ends, in the order in which they end. */
@@ -130,6 +131,8 @@ interface Backfilling {
   readonly jobs: number
   readonly signal: AbortSignal
   readonly notices: ReturnType<typeof noticesOf>
+  /** Slices that have asked for their turn to write the table and have not ended. */
+  readonly writing: Set<string>
 }
 
 async function begin(
@@ -148,7 +151,7 @@ async function begin(
     { now, lockTimeoutMs, signal, withStatus },
     notices.add,
   )
-  return { pipeline, options, chosen, jobs, signal, notices }
+  return { pipeline, options, chosen, jobs, signal, notices, writing: new Set() }
 }
 
 async function runSlice(
@@ -166,6 +169,8 @@ async function runSlice(
     return { slice, status: 'succeeded', reason: null, result, error: null }
   } catch (error) {
     return { slice, status: statusOf(error, signal), reason: null, result: null, error }
+  } finally {
+    backfilling.writing.delete(slice)
   }
 }
 
@@ -231,7 +236,7 @@ async function workOn<T>(
   return outcomes
 }
 
-function optionsFor({ options, jobs }: Backfilling, slice: string): RunOptions {
+function optionsFor({ options, jobs, writing }: Backfilling, slice: string): RunOptions {
   const { cwd, signal, onNotice, leaseTimeoutMs, lockTimeoutMs, now, allow, code } = options
   return {
     cwd,
@@ -242,8 +247,12 @@ function optionsFor({ options, jobs }: Backfilling, slice: string): RunOptions {
     allow,
     code,
     slice,
-    // Of several at once one progress line would jump to and fro.
-    onProgress: jobs === 1 ? options.onProgress : undefined,
+    onProgress: (progress) => {
+      if (TURN_TO_WRITE.has(progress.phase)) writing.add(slice)
+      // Of several at once one progress line would jump to and fro.
+      if (jobs === 1) options.onProgress?.(progress)
+    },
+    waitsForCaller: () => [...writing].some((other) => other !== slice),
     onNotice: onNotice === undefined ? undefined : (message) => onNotice(`${slice}: ${message}`),
     // Attempts are grouped by it, and those of two slices are no attempts at one thing.
     runId: options.runId === undefined ? undefined : `${options.runId}/${slice}`,
@@ -251,6 +260,9 @@ function optionsFor({ options, jobs }: Backfilling, slice: string): RunOptions {
     threads: options.threads === undefined ? undefined : Math.max(1, Math.floor(options.threads / jobs)),
   }
 }
+
+/** From when a run asks for its turn to write until its end, no other run can write the table. */
+const TURN_TO_WRITE: ReadonlySet<Progress['phase']> = new Set(['waiting', 'pulling', 'comparing', 'writing'])
 
 /** Each engine would take DuckDB's default, 80 % of the memory, for itself. */
 const SHARE_OF_MEMORY = 0.8

@@ -1,6 +1,6 @@
-import { StetError } from '../errors.ts'
+import { isStetError, StetError } from '../errors.ts'
 import type { RecordEvent, RunLogEntry } from '../model/run.ts'
-import { type Slicing, WHOLE } from '../model/slice.ts'
+import { type Slice, type Slicing, WHOLE } from '../model/slice.ts'
 import type { Target } from '../model/target.ts'
 import { type PipelineRecord, recordOf } from './record.ts'
 import { slicingOf } from './selection.ts'
@@ -61,9 +61,11 @@ export async function slicesOf(
   const slicing = requireSlicing(pipeline)
   const signal = options.signal ?? new AbortController().signal
   const record = await recordOf(pipeline, { target: options.target, signal })
-  const recorded = [...new Set(record.entries.map((entry) => entry.slice))].filter((name) => name !== WHOLE)
-  const known = recorded.filter((name) => isSlice(slicing, name))
   const statusOf = statusesOf(record)
+  const recorded = [...new Set(record.entries.map((entry) => entry.slice))].filter(
+    (name) => name !== WHOLE && statusOf(name).state !== 'missing',
+  )
+  const known = recorded.filter((name) => isSlice(slicing, name))
   return {
     slicing,
     slices: namesToShow(slicing, known, options).map(statusOf),
@@ -88,7 +90,20 @@ export function statusesOf({ entries, events }: PipelineRecord): (name: string) 
     if (attempts === undefined) bySlice.set(entry.slice, [entry])
     else attempts.push(entry)
   }
-  return (name) => statusOf(name, bySlice.get(name) ?? [], events)
+  return (name) => statusOf(name, unforgotten(name, bySlice.get(name) ?? [], events), events)
+}
+
+/** The attempts since a person has taken the slice off the calendar; one that was loaded stays, whatever was said of it. */
+function unforgotten(
+  name: string,
+  attempts: readonly RunLogEntry[],
+  events: readonly RecordEvent[],
+): readonly RunLogEntry[] {
+  const forgotten = events.find(
+    ({ kind, slice, pipeline }) => kind === 'forget' && slice === name && pipeline === attempts[0]?.pipeline,
+  )
+  if (forgotten === undefined || attempts.some(({ status }) => status === 'succeeded')) return attempts
+  return attempts.filter(({ startedAt }) => startedAt > forgotten.at)
 }
 
 function statusOf(
@@ -156,5 +171,18 @@ function namesToShow(
   const first = from ?? sorted[0] ?? to
   const last = to ?? sorted.at(-1) ?? from
   if (first === undefined || last === undefined) return []
-  return slicesBetween(slicing, first, last).map(({ name }) => name)
+  return between(slicing, first, last).map(({ name }) => name)
+}
+
+/** The record decides where the calendar ends, and one slice that was mistyped is enough for a thousand years. */
+function between(slicing: Slicing, first: string, last: string): Slice[] {
+  try {
+    return slicesBetween(slicing, first, last)
+  } catch (error) {
+    if (!isStetError(error)) throw error
+    throw new StetError('STET_USAGE', error.message, {
+      cause: error,
+      hint: 'Name both ends: --from, --to. Was one of the two mistyped, and never loaded? --forget it',
+    })
+  }
 }

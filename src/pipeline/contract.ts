@@ -153,7 +153,9 @@ export function contractOf(
       throw new StetError(
         'STET_CONFIG',
         `Column "${name}" cannot say which row is newer: ${formatColumnType(type)} has no order that is the same everywhere`,
-        { hint: `Use a number or a time, or declare its type: --columns '${name}:bigint'` },
+        {
+          hint: `Use a number or a time, or declare its type: --columns '${name}:bigint' (columns in a pipeline)`,
+        },
       )
     }
     return {
@@ -180,6 +182,16 @@ function comparesAsText(type: ColumnType): boolean {
   return type.kind === 'other' || type.kind === 'char'
 }
 
+const FLAG_OF_KEPT = {
+  updatedAt: '--keep-updated-at',
+  contentHash: '--keep-content-hash',
+  gone: '--keep-gone',
+} as const satisfies Record<keyof KeptColumns, string>
+
+function optionOfKept(role: keyof KeptColumns): string {
+  return `${FLAG_OF_KEPT[role]} (keep.${role} in a pipeline)`
+}
+
 function keptColumns(
   names: readonly TypedName[],
   write: WriteStrategy,
@@ -195,23 +207,29 @@ function keptColumns(
     const isMade = table === null && (role !== 'gone' || marks)
     const name = asked ?? (isMade ? DEFAULT_KEEP[role] : marked)
     if (name === undefined && role === 'gone' && marks) {
-      throw new StetError('STET_CONFIG', `missing: 'mark' needs a column of ${table?.name} to mark rows in`, {
-        hint: `Run: alter table ${table?.name} add column ${DEFAULT_KEEP.gone} timestamptz, and write keep: { gone: '${DEFAULT_KEEP.gone}' }`,
-      })
+      throw new StetError(
+        'STET_CONFIG',
+        `Rows that are gone need a column of ${table?.name} to be marked in`,
+        {
+          hint: `Run: alter table ${table?.name} add column ${DEFAULT_KEEP.gone} timestamptz, and name it: --keep-gone ${DEFAULT_KEEP.gone} (keep: { gone: '${DEFAULT_KEEP.gone}' } in a pipeline)`,
+        },
+      )
     }
     if (name === undefined) return null
     const clash = names.some((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
     if (clash && (asked !== undefined || (role === 'gone' && marks))) {
-      throw new StetError('STET_CONFIG', `keep.${role} is "${name}", which is also a column of the load`)
+      throw new StetError('STET_CONFIG', `Stet cannot keep "${name}", which is also a column of the load`, {
+        hint: `Name another column: ${optionOfKept(role)}`,
+      })
     }
     if (clash) {
       notice(
-        `"${name}" comes from the source, so Stet keeps no such column of its own; name another with keep.${role}`,
+        `"${name}" comes from the source, so Stet keeps no such column of its own; name another with ${optionOfKept(role)}`,
       )
       return null
     }
     if (table !== null && !table.columns.some((column) => column.name === name)) {
-      throw new StetError('STET_COLUMNS', `${table.name} has no column "${name}" for keep.${role}`, {
+      throw new StetError('STET_COLUMNS', `${table.name} has no column "${name}", which Stet is to keep`, {
         hint: `Run: alter table ${table.name} add column ${name} ${role === 'contentHash' ? 'text' : 'timestamptz'}`,
       })
     }

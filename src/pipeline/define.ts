@@ -128,8 +128,12 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
   }
   const repeated = key.find((column, position) => key.indexOf(column) !== position)
   if (repeated !== undefined) refuse(`the key names ${repeated} twice`)
-  if (key.length === 0 && write.newest !== undefined)
-    refuse('newest orders rows of one key, and there is no key')
+  if (key.length === 0 && write.newest !== undefined) {
+    refuse(
+      'newest orders rows of one key, and there is no key',
+      "Name the columns that identify a row: --key order_ref (key: ['order_ref'] in a pipeline)",
+    )
+  }
   for (const column of write.ignore ?? []) {
     if (key.includes(column)) refuse(`${column} is part of the key and cannot be ignored`)
     if (column === write.newest) refuse(`${column} says which row is newer and cannot be ignored`)
@@ -205,12 +209,18 @@ function refuseContradictingSlices(
   oneOf('truth', truth, ['source', 'snapshot'])
   oneOf('onReject', onReject, ['fail', 'quarantine'])
   if (onReject === 'quarantine' && (pipeline.maxRejects ?? 0) === 0) {
-    refuse("onReject: 'quarantine' needs to know how many rows may go there", 'Write maxRejects: 100')
+    refuse(
+      'keeps rejected rows in quarantine and allows none',
+      'Say how many rows may go there: --max-rejects 100 (maxRejects: 100 in a pipeline)',
+    )
   }
   const missing = 'missing' in write ? write.missing : undefined
   oneOf('write.missing', missing, ['keep', 'delete', 'mark'])
   if (missing === 'mark' && key.length === 0) {
-    refuse("missing: 'mark' needs a key: without one a row that comes back cannot be told from a new one")
+    refuse(
+      'marks rows that are gone and has no key: a row that comes back could not be told from a new one',
+      "Name the columns that identify a row: --key order_ref (key: ['order_ref'] in a pipeline)",
+    )
   }
   if (write.strategy === 'replace-partition') {
     oneOf('write.apply', write.apply, ['diff', 'swap', 'auto'])
@@ -228,20 +238,20 @@ function refuseContradictingSlices(
   if (incremental === undefined) return
   if (truth === 'snapshot') {
     refuse(
-      "reads by a cursor and has truth: 'snapshot', which freezes what a whole slice held",
-      "Use strategy: 'insert-once', which never changes a row that is there",
+      'reads by a cursor and has truth snapshot, which freezes what a whole slice held',
+      "Use --strategy insert-once (strategy: 'insert-once' in a pipeline), which never changes a row that is there",
     )
   }
   if (write.strategy === 'replace-table' || write.strategy === 'replace-partition') {
     refuse(
       `reads by a cursor and would replace ${write.strategy === 'replace-table' ? 'the table' : 'slices'} by what is new in it (G10)`,
-      "Use strategy: 'upsert'",
+      "Use --strategy upsert (strategy: 'upsert' in a pipeline)",
     )
   }
   if (missing !== undefined && missing !== 'keep') {
     refuse(
       `reads by a cursor and would ${missing} all rows that it does not read (G10)`,
-      "Use missing: 'keep', or read the whole source: leave incremental out",
+      'Leave --missing out (missing in a pipeline), or read the whole source: leave --cursor out (incremental in a pipeline)',
     )
   }
   if (typeof incremental.cursor !== 'string' || incremental.cursor === '') {

@@ -2,6 +2,7 @@ import type { CompareRules } from '../model/comparison.ts'
 import { NO_COUNTS, type RunRecord } from '../model/run.ts'
 import { WHOLE } from '../model/slice.ts'
 import type { Reject } from '../model/source.ts'
+import { countOf } from '../model/words.ts'
 import type { Removals } from '../model/write.ts'
 import type { Found } from './found.ts'
 import { refuseDangerousDeletes, refuseRejects } from './guards.ts'
@@ -40,6 +41,7 @@ export async function findDifference(
     )
   const asked = isVoid ? { ...options, full: true } : options
   const cursor = await planCursor(pipeline, asked, history.watermark, slice, signal)
+  progress({ phase: 'reading' })
   const open = pipeline.source.own === undefined ? openLocalWorkplace : openRemoteWorkplace
   await using workplace = await open(attempt, { table, cursor, frozen: history.frozen })
   for (const message of workplace.notices) notice(message)
@@ -86,7 +88,7 @@ async function withSafeWatermark(
   }
   if (rejected === 0 || cursor.watermark === null) return rows
   notice(
-    `The watermark stays where it is, because ${rejected} ${rejected === 1 ? 'row was' : 'rows were'} rejected: the next run reads them again`,
+    `The watermark stays where it is, because ${countOf(rejected, 'row was', 'rows were')} rejected: the next run reads them again`,
   )
   return { ...rows, cursor: { ...cursor, watermark: null } }
 }

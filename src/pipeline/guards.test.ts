@@ -99,7 +99,7 @@ describe('deletes on the strength of an extract (G10)', () => {
 
   test('more than a tenth of the live rows and more than 100 are refused, either alone is not', () => {
     expect(attempt({ deletes: 101 }, whole, { live: 1009 })).toThrow(
-      '101 rows of t would be deleted, of 1009',
+      '101 rows of t would be deleted, of 1,009',
     )
     expect(attempt({ marks: 101 }, whole, { live: 1009 })).toThrow(refusal)
     expect(attempt({ deletes: 101 }, whole, { live: 1010 })).not.toThrow()

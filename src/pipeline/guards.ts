@@ -2,6 +2,7 @@ import { StetError } from '../errors.ts'
 import type { Difference } from '../model/comparison.ts'
 import type { RunCounts } from '../model/run.ts'
 import type { Reject } from '../model/source.ts'
+import { countOf, groupDigits } from '../model/words.ts'
 
 /** How many rejects an error shows; the run log has more. */
 const REJECTS_IN_ERROR = 10
@@ -10,13 +11,13 @@ const REJECTS_IN_ERROR = 10
 export function refuseRejects(rejected: number, rejects: readonly Reject[], allowed: number): void {
   if (rejected <= allowed) return
   const lines = rejects.slice(0, REJECTS_IN_ERROR).map((reject) => `  ${describeReject(reject)}`)
-  const more = rejected > lines.length ? `\n  … ${rejected - lines.length} more` : ''
-  const limit = allowed === 0 ? '' : ` (${allowed} allowed)`
+  const more = rejected > lines.length ? `\n  … ${groupDigits(rejected - lines.length)} more` : ''
+  const limit = allowed === 0 ? '' : ` (${groupDigits(allowed)} allowed)`
   throw new StetError(
     'STET_REJECTED',
-    `${rejected} ${rejected === 1 ? 'row was' : 'rows were'} rejected${limit} (G9); nothing was written:\n${lines.join('\n')}${more}`,
+    `${countOf(rejected, 'row was', 'rows were')} rejected${limit} (G9); nothing was written:\n${lines.join('\n')}${more}`,
     {
-      hint: 'Correct the rows, declare other types (--columns), or allow rejects (--max-rejects N): they are then left out',
+      hint: 'Correct the rows, declare other types (--columns, columns in a pipeline), or allow rejects (--max-rejects N, maxRejects: N in a pipeline): they are then left out',
       details: { rejected, rejects: rejects.slice(0, REJECTS_IN_ERROR) },
     },
   )
@@ -54,7 +55,7 @@ export function refuseDangerousDeletes(
   const removed = difference.deletes + difference.marks
   if (removed === 0) return
   const verb = difference.marks > 0 ? 'marked as gone' : 'deleted'
-  const rows = `${removed} ${removed === 1 ? 'row' : 'rows'} of ${table} would be ${verb}`
+  const rows = `${countOf(removed, 'row')} of ${table} would be ${verb}`
   const refuse = (message: string, hint: string) => {
     throw new StetError('STET_DELETE_GUARD', `${message} (G10); nothing was written`, {
       hint,
@@ -63,7 +64,7 @@ export function refuseDangerousDeletes(
   }
   if (counts.rejected > 0) {
     refuse(
-      `${counts.rejected} ${counts.rejected === 1 ? 'row was' : 'rows were'} rejected and ${rows}`,
+      `${countOf(counts.rejected, 'row was', 'rows were')} rejected and ${rows}`,
       'A row that could not be read may be one of those that look missing: correct the rejects first',
     )
   }
@@ -71,15 +72,15 @@ export function refuseDangerousDeletes(
     if (allowed.empty) return
     refuse(
       `The source is empty and ${rows}`,
-      'If the rows are really gone, say so: --allow-empty (allowEmpty: true in the pipeline)',
+      'If the rows are really gone, say so: --allow-empty (allowEmpty: true in a pipeline)',
     )
   }
   // Without a key a changed row is one that goes and one that comes.
   const net = isKeyless ? Math.max(0, removed - difference.inserts) : removed
   if (allowed.deletes || net <= DELETES_FREE || net <= live * DELETES_SHARE) return
   refuse(
-    `${rows}, of ${live}: more than a tenth, and more than ${DELETES_FREE}`,
-    'Is the extract whole? If so, say it: --allow-deletes (allowDeletes: true in the pipeline)',
+    `${rows}, of ${groupDigits(live)}: more than a tenth, and more than ${DELETES_FREE}`,
+    'Is the extract whole? If so, say it: --allow-deletes (allowDeletes: true in a pipeline)',
   )
 }
 

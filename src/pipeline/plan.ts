@@ -1,10 +1,12 @@
 import { interruptOnAbort, openLocalEngine } from '../local/engine.ts'
 import { countsOf, labelsOf, noticesOf, reported, whereaboutsOf } from './account.ts'
 import { findDifference } from './difference.ts'
+import { keysElsewhere } from './elsewhere.ts'
 import type { Found } from './found.ts'
 import { targetOptions } from './run.ts'
 import { sliceOfRun } from './selection.ts'
 import type { DefinedPipeline, Plan, RunOptions } from './types.ts'
+import { missingOf } from './workplace.ts'
 
 /**
  * What a run would do: the same reading, checking and comparing, without the last step. Changes neither the target's
@@ -22,6 +24,7 @@ export async function plan(pipeline: DefinedPipeline, options: RunOptions = {}):
   await using local = await openLocalEngine({ memoryLimit: options.memoryLimit, threads: options.threads })
   await local.run('set preserve_insertion_order = false')
   const stopListening = interruptOnAbort(local, signal)
+  options.onProgress?.({ phase: 'opening' })
   try {
     await using session = await pipeline.target.open(
       targetOptions(pipeline, options, local, signal, notices.add, 'plan'),
@@ -40,20 +43,27 @@ export async function plan(pipeline: DefinedPipeline, options: RunOptions = {}):
       restored: 0,
     }
     const { live } = found.comparison
+    const digest = await found.digest()
+    const samples = [...(await found.samples()), ...(await found.drift())]
+    const statements = session.statements()
+    const obstacle = await keysElsewhere(attempt, found)
+    if (obstacle !== null) notices.add(obstacle)
     return {
       format: 'stet-plan-1',
       ...labelsOf(pipeline),
       ...whereaboutsOf(found, slice),
+      missing: missingOf(pipeline),
       rows: looksAtAll(found) ? { before: live, after: live + inserts - deletes - marks } : null,
+      obstacle,
       creates: found.table === null,
       counts: countsOf(found.rows, found.comparison, asFound),
-      samples: [...(await found.samples()), ...(await found.drift())],
+      samples,
       columns: reported(found.contract),
-      statements: session.statements(),
+      statements,
       files: found.files,
       rejects: found.rows.rejects,
       notices: notices.all,
-      digest: await found.digest(),
+      digest,
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : error

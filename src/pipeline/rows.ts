@@ -9,7 +9,9 @@ import type { RunRecord } from '../model/run.ts'
 import type { CursorWindow, Slice } from '../model/slice.ts'
 import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
+import { countOf } from '../model/words.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
+import { placesOf } from './places.ts'
 import { refuseOtherSlices } from './slice-rows.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
 import { applyTransform } from './transform.ts'
@@ -145,12 +147,12 @@ function sayOfWindow(
 ): void {
   if (seen.later > 0) {
     notice(
-      `${seen.later} ${seen.later === 1 ? 'row has' : 'rows have'} a ${column.name} after ${resolved.window.to}, the end of what this run reads; a later run will take ${seen.later === 1 ? 'it' : 'them'} (G4)`,
+      `${countOf(seen.later, 'row has', 'rows have')} a value of ${column.name} after ${resolved.window.to}, the end of what this run reads; a later run will take ${seen.later === 1 ? 'it' : 'them'} (G4)`,
     )
   }
   if (seen.withoutCursor > 0) {
     notice(
-      `${seen.withoutCursor} ${seen.withoutCursor === 1 ? 'row' : 'rows'} without a value of ${column.name} ${seen.withoutCursor === 1 ? 'was' : 'were'} read as well; every run reads them again`,
+      `${countOf(seen.withoutCursor, 'row')} without a value of ${column.name} ${seen.withoutCursor === 1 ? 'was' : 'were'} read as well; every run reads them again`,
     )
   }
 }
@@ -204,7 +206,7 @@ async function landUntilHeld(
 }
 
 async function finish(
-  { local, pipeline: { write }, slice }: RowsContext,
+  { local, pipeline: { write, transform }, slice, source }: RowsContext,
   landed: LandedByContract,
   cursor: ReadByCursor | null,
   counts: Pick<ReadyRows, 'read' | 'outside' | 'filtered' | 'added' | 'afterTransform'>,
@@ -212,7 +214,11 @@ async function finish(
   if (slice !== null && write.strategy === 'replace-partition') {
     await refuseOtherSlices(local, landed.table, landed.contract, slice, write.size)
   }
-  const duplicate = await keepNewest(local, landed.table, landed.contract)
+  // What a transform made stands in no file.
+  const parts = transform === undefined ? source.parts : []
+  const duplicate = await keepNewest(local, landed.table, landed.contract, (rows) =>
+    placesOf(local, parts, landed.contract, rows, write.normalizeKey),
+  )
   const { contract, table, rejected, rejects } = landed
   return { contract, table, ...counts, rejected, duplicate, rejects, cursor }
 }

@@ -6,6 +6,7 @@ import type { LocalConnection } from '../model/local.ts'
 import { NO_COUNTS, type RunRecord, type RunStart, verdictOf } from '../model/run.ts'
 import { type Slice, WHOLE } from '../model/slice.ts'
 import type { CommitExtras, OpenTargetOptions } from '../model/target.ts'
+import { groupDigits } from '../model/words.ts'
 import { VERSION } from '../version.ts'
 import { countsOf, labelsOf, noticesOf, reported, whereaboutsOf } from './account.ts'
 import { findDifference, type Ledger } from './difference.ts'
@@ -38,6 +39,7 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
   await using local = await openLocalEngine({ memoryLimit: options.memoryLimit, threads: options.threads })
   await local.run('set preserve_insertion_order = false')
   const stopListening = interruptOnAbort(local, signal)
+  options.onProgress?.({ phase: 'opening' })
   await using session = await pipeline.target.open(
     targetOptions(pipeline, options, local, signal, notices.add, 'run'),
   )
@@ -139,8 +141,10 @@ async function refuseOtherOutcome(found: Found, plan: Plan): Promise<void> {
   const digest = await found.digest()
   if (digest === plan.digest) return
   const { inserted, updated, deleted, marked } = plan.counts
-  const planned = `${inserted} inserted, ${updated} updated, ${deleted + marked} deleted or marked`
-  const now = `${difference.inserts} inserted, ${difference.updates} updated, ${difference.deletes + difference.marks} deleted or marked`
+  const describe = (inserts: number, updates: number, removed: number) =>
+    `${groupDigits(inserts)} inserted, ${groupDigits(updates)} updated, ${groupDigits(removed)} deleted or marked`
+  const planned = describe(inserted, updated, deleted + marked)
+  const now = describe(difference.inserts, difference.updates, difference.deletes + difference.marks)
   throw new StetError(
     'STET_PLAN_DIFFERS',
     `The outcome would not be the one of the saved plan; nothing was written. Planned: ${planned}. Now: ${planned === now ? 'as many, of other rows or values' : now}`,
@@ -191,5 +195,8 @@ export function targetOptions(
     leaseTimeoutMs: options.leaseTimeoutMs ?? LEASE_TIMEOUT_MS,
     signal,
     notice,
+    noticeTurn: (message) => {
+      if (options.waitsForCaller?.() !== true) notice(message)
+    },
   }
 }

@@ -19,16 +19,28 @@ export function slicingOf(pipeline: DefinedPipeline): Slicing | null {
  *
  * @returns null for a run of everything, or by the watermark.
  * @throws {StetError} `STET_USAGE` when a pipeline that replaces partitions is given neither, or one without slices is
- * given one.
+ * given one, or when all is to be read as well.
  */
 export function sliceOfRun(pipeline: DefinedPipeline, options: RunOptions): Slice | null {
+  const slice = namedSlice(pipeline, options)
+  if (slice === null || options.full !== true) return slice
+  throw new StetError(
+    'STET_USAGE',
+    `A run of the slice ${slice.name} reads that slice and no more, so it cannot read everything (--full)`,
+    { hint: 'Leave --full out, or the slice; many slices at once: stet backfill' },
+  )
+}
+
+function namedSlice(pipeline: DefinedPipeline, options: RunOptions): Slice | null {
   const slicing = slicingOf(pipeline)
   if (options.slice !== undefined) {
     if (slicing !== null) return sliceOf(slicing, options.slice)
     throw new StetError(
       'STET_USAGE',
       `Pipeline "${pipeline.name}" is not cut into slices, so it has no slice ${JSON.stringify(options.slice)}`,
-      { hint: "Leave --slice out, or write: strategy: 'replace-partition', or incremental: { cursor: … }" },
+      {
+        hint: "Leave --slice out, and {slice} out of the files' names; or cut it: --strategy replace-partition --partition-by COLUMN, or --cursor COLUMN (strategy: 'replace-partition', or incremental, in a pipeline)",
+      },
     )
   }
   if (pipeline.write.strategy !== 'replace-partition' || slicing === null) return null

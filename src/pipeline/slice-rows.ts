@@ -5,6 +5,7 @@ import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { ShownRow } from '../model/remote.ts'
 import type { Slice } from '../model/slice.ts'
+import { countOf } from '../model/words.ts'
 import type { ReplacePartition } from '../model/write.ts'
 
 /** Rows of another slice that an error shows. */
@@ -53,7 +54,7 @@ export function otherSlices(count: number, rows: readonly ShownRow[], slice: Sli
   )
   return new StetError(
     'STET_OUTSIDE_SLICE',
-    `${count} ${count === 1 ? 'row of the load does' : 'rows of the load do'} not belong to the slice ${slice.name} of ${slice.by} (G3); nothing was written:\n${lines.join('\n')}`,
+    `${countOf(count, 'row of the load does', 'rows of the load do')} not belong to the slice ${slice.name} of ${slice.by} (G3); nothing was written:\n${lines.join('\n')}`,
     {
       hint: `Read only the slice: a file of its own ('orders-{slice}.csv'), a query, or a transform that leaves the others out`,
       details: { slice: slice.name, by: slice.by, rows: count },

@@ -1,6 +1,7 @@
 import { Temporal } from 'temporal-polyfill'
 import { StetError } from '../errors.ts'
 import type { Slice, SliceSize, Slicing } from '../model/slice.ts'
+import { groupDigits } from '../model/words.ts'
 
 /** The most slices that one command enumerates: fifty years of days. */
 const SLICES_MAX = 20_000
@@ -311,9 +312,13 @@ function backwards(from: string, to: string): StetError {
 }
 
 function tooMany(from: string, to: string): StetError {
-  return new StetError('STET_USAGE', `There are more than ${SLICES_MAX} slices from ${from} to ${to}`, {
-    hint: 'Go in parts, or use a larger size',
-  })
+  return new StetError(
+    'STET_USAGE',
+    `There are more than ${groupDigits(SLICES_MAX)} slices from ${from} to ${to}`,
+    {
+      hint: 'Go in parts, or use a larger size',
+    },
+  )
 }
 
 /** The first number or the size, for messages: `day`, `range of 1000`. */

@@ -5,7 +5,7 @@ import type { RunCounts, RunRecord, RunVerdict, Truth } from '../model/run.ts'
 import type { SliceSize } from '../model/slice.ts'
 import type { Reject, Source, SourceFile } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
-import type { KeepColumns, WriteStrategy } from '../model/write.ts'
+import type { KeepColumns, Missing, WriteStrategy } from '../model/write.ts'
 
 /** A value as a transform sees it: exact text for all that JavaScript cannot hold exactly. */
 export type TransformValue = string | number | bigint | boolean | null
@@ -91,6 +91,8 @@ export interface RunOptions {
   readonly onProgress?: ProgressListener | undefined
   /** Sentences for people: types that were inferred, a lease that was waited for. */
   readonly onNotice?: ((message: string) => void) | undefined
+  /** Whether the caller itself keeps the run waiting for its turn to write, as slices of a backfill do; then it is no news. */
+  readonly waitsForCaller?: (() => boolean) | undefined
   /** DuckDB's memory limit for the local engine, such as `2GB`. */
   readonly memoryLimit?: string | undefined
   readonly threads?: number | undefined
@@ -172,8 +174,12 @@ export interface Plan {
   readonly window: RunRecord['window']
   readonly watermark: string | null
   readonly frozen: boolean
+  /** What becomes of rows that the load no longer has. */
+  readonly missing: Missing
   /** Live rows of the slice (or table, where all of it is looked at) before and after; null where only some were looked at. */
   readonly rows: { readonly before: number; readonly after: number } | null
+  /** Why a run would be refused as the table is now, where a plan can tell; null where it would not. */
+  readonly obstacle: string | null
   /** Whether the table does not exist yet. */
   readonly creates: boolean
   readonly counts: RunCounts

@@ -2,7 +2,7 @@ import { StetError } from '../errors.ts'
 import { openLocalEngine } from '../local/engine.ts'
 import { quoteLiteral } from '../local/quote.ts'
 import { readSql } from '../local/typing.ts'
-import { formatColumnType, parseColumnType } from '../model/column-type.ts'
+import { formatColumnType, isTimeType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Watermark } from '../model/slice.ts'
@@ -116,6 +116,15 @@ async function newValue(
     throw new StetError('STET_USAGE', `Pipeline "${pipeline.name}" has no watermark to rewind`, {
       hint: 'Set one: stet watermark set VALUE pipeline.ts',
     })
+  }
+  if (isDuration(change.to) && !isTimeType(column.type)) {
+    throw new StetError(
+      'STET_USAGE',
+      `Cannot rewind by ${change.to}: the cursor "${column.name}" is a number (${formatColumnType(column.type)}), and has no time`,
+      {
+        hint: `Write the number to go back to, less than ${before.value}: stet watermark rewind NUMBER pipeline.ts`,
+      },
+    )
   }
   const value = isDuration(change.to)
     ? await lessGrace(local, column, before.value, change.to)

@@ -184,7 +184,9 @@ function requireCursorType(column: ContractColumn): void {
   throw new StetError(
     'STET_CONFIG',
     `Column "${column.name}" cannot be a cursor: ${formatColumnType(column.type)} has no order that is the same everywhere`,
-    { hint: `Use a time or a whole number, or declare its type: columns: { ${column.name}: 'timestamptz' }` },
+    {
+      hint: `Use a time or a whole number, or declare its type: --columns '${column.name}:timestamptz,…' (columns: { ${column.name}: 'timestamptz' } in a pipeline)`,
+    },
   )
 }
 

@@ -3,8 +3,9 @@ import { StetError } from '../../errors.ts'
 import type { BackfillOptions, BackfillRange, SliceOutcome, SlicePlan } from '../../pipeline/backfill.ts'
 import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
 import type { BackfillDocument, BackfilledSlice } from '../documents.ts'
+import { driftIn, refuseDrift } from '../drift.ts'
 import { type Failure, failureOf } from '../failure.ts'
-import { addRemovalOptions, allowedBy, type RemovalOptions } from '../jobs.ts'
+import { addRemovalOptions, allowedBy, type RemovalOptions, refuseDriftOfNothing } from '../jobs.ts'
 import { parseJobs } from '../option-values.ts'
 import { type LoadedPipeline, onePipeline } from '../pipeline-files.ts'
 import { commandFor, renderBackfill, renderOutcome, renderSlicePlans } from '../render-backfill.ts'
@@ -19,8 +20,9 @@ interface Options extends OutputOptions, RunningOptions, RemovalOptions {
   readonly order?: BackfillRange['order']
   readonly jobs: number
   readonly plan?: boolean
+  readonly failOnDrift?: boolean
   readonly runId?: string
-  readonly onlyPipeline?: string
+  readonly pipeline?: string
 }
 
 export const makeBackfillCommand: MakeCommand = (act) => {
@@ -42,8 +44,12 @@ export const makeBackfillCommand: MakeCommand = (act) => {
     .addOption(
       new Option('--order <which>', 'which comes first (default: oldest)').choices(['oldest', 'newest']),
     )
-    .option('--only-pipeline <name>', 'the pipeline, where the file exports several')
+    .option('--pipeline <name>', 'the pipeline, where the file exports several')
     .option('--plan', 'show what would be done and change nothing')
+    .option(
+      '--fail-on-drift',
+      'end with status 5 when a frozen slice differs from its source; nothing is undone',
+    )
   addRemovalOptions(command)
   addRunningOptions(command)
     .option('--jobs <count>', 'slices at a time; the memory limit is divided among them', parseJobs, 1)
@@ -63,7 +69,8 @@ export const makeBackfillCommand: MakeCommand = (act) => {
 
 async function backfillFile(invocation: Invocation<Options>): Promise<number> {
   const { context, reporter, args, options } = invocation
-  const loaded = await onePipeline(args[0] ?? '', options.onlyPipeline, context.cwd)
+  const loaded = await onePipeline(args[0] ?? '', options.pipeline, context.cwd)
+  refuseDriftOfNothing([loaded], options)
   const backfillOptions: BackfillOptions = {
     ...runOptionsOf(options, context, reporter),
     allow: allowedBy(options),
@@ -76,23 +83,27 @@ async function backfillFile(invocation: Invocation<Options>): Promise<number> {
     runId: options.runId,
   }
   return options.plan === true
-    ? planSlices(loaded, backfillOptions, reporter)
+    ? planSlices(loaded, backfillOptions, options, reporter)
     : runSlices(loaded, backfillOptions, options, reporter)
 }
 
 async function planSlices(
   loaded: LoadedPipeline,
-  options: BackfillOptions,
+  backfillOptions: BackfillOptions,
+  options: Options,
   reporter: Reporter,
 ): Promise<number> {
   const { planBackfill } = await import('../../pipeline/backfill.ts')
-  const planned = await planBackfill(loaded.pipeline, options)
+  const planned = await planBackfill(loaded.pipeline, backfillOptions)
   reporter.endProgress()
   reporter.print(renderSlicePlans(planned, reporter.colors))
-  const slices = planned.slices.map((slice) => ({ ...documentOf(slice), plan: slice.plan }))
-  for (const { slice, error } of planned.slices) {
-    if (error !== null) reporter.failure(error, slice)
-  }
+  const slices = planned.slices.map((slice) => {
+    const { plan } = slice
+    if (slice.error !== null) reporter.failure(slice.error, slice.slice)
+    const drift = plan === null ? null : driftFailure({ ...plan, drift: driftIn(plan) }, options, reporter)
+    const document = documentOf(slice)
+    return { ...document, plan, error: document.error ?? drift }
+  })
   return end({ ...planned, slices }, true, null, reporter)
 }
 
@@ -103,11 +114,14 @@ async function runSlices(
   reporter: Reporter,
 ): Promise<number> {
   const { backfill } = await import('../../pipeline/backfill.ts')
+  const drifts = new Map<string, Failure>()
   const done = await backfill(loaded.pipeline, {
     ...backfillOptions,
     onSlice: (outcome, progress) => {
       reporter.account(renderOutcome(outcome, progress, reporter.colors))
       if (outcome.status === 'failed') reporter.failure(outcome.error, outcome.slice)
+      const drift = outcome.result === null ? null : driftFailure(outcome.result, options, reporter)
+      if (drift !== null) drifts.set(outcome.slice, drift)
     },
   })
   reporter.endProgress()
@@ -116,7 +130,10 @@ async function runSlices(
   reporter.account(
     renderBackfill(done, reporter.colors, { again, goOn: commandToGoOn(loaded, done.slices, options) }),
   )
-  const slices = done.slices.map((slice) => ({ ...documentOf(slice), result: slice.result }))
+  const slices = done.slices.map((slice) => {
+    const document = documentOf(slice)
+    return { ...document, result: slice.result, error: document.error ?? drifts.get(slice.slice) ?? null }
+  })
   const interruption = done.slices.find(({ status }) => status === 'interrupted' || status === 'not started')
   if (interruption !== undefined) reporter.failure(interruptionOf(interruption.error))
   return end({ ...done, slices }, false, again, reporter)
@@ -156,6 +173,22 @@ function documentOf({ slice, status, reason, error }: SliceOutcome | SlicePlan):
   return { slice, status, reason, result: null, plan: null, error: failure }
 }
 
+/** The failure that `--fail-on-drift` makes of a slice that is loaded, or planned, all the same; null where there is none. */
+function driftFailure(
+  result: Parameters<typeof refuseDrift>[0],
+  { failOnDrift }: Options,
+  reporter: Reporter,
+): Failure | null {
+  if (failOnDrift !== true) return null
+  try {
+    refuseDrift(result)
+    return null
+  } catch (drift) {
+    // Names the slice itself.
+    return reporter.failure(drift)
+  }
+}
+
 /** What was thrown by the one who stopped it, in words for all slices: "the table is as it was" is true of one. */
 function interruptionOf(reason: unknown): StetError {
   const message = reason instanceof Error ? (reason.message.split(';')[0] ?? '') : 'Stopped'
@@ -174,9 +207,9 @@ function commandToRunAgain(
   options: Options,
 ): string {
   return commandFor('run', file, [
-    ...(options.onlyPipeline === undefined ? [] : ['--only', pipeline.name]),
+    ...(options.pipeline === undefined ? [] : ['--pipeline', pipeline.name]),
     ...slices.flatMap((slice) => ['--slice', slice]),
-    ...removals(options),
+    ...saidOfAll(options),
   ])
 }
 
@@ -190,16 +223,18 @@ function commandToGoOn(
   const names = slices.map(({ slice }) => slice)
   const ends = options.order === 'newest' ? [names.at(-1), names[0]] : [names[0], names.at(-1)]
   return commandFor('backfill', file, [
-    ...(options.onlyPipeline === undefined ? [] : ['--only-pipeline', pipeline.name]),
+    ...(options.pipeline === undefined ? [] : ['--pipeline', pipeline.name]),
     ...['--from', ends[0] ?? options.from, '--to', ends[1] ?? options.from],
     ...(options.order === undefined ? [] : ['--order', options.order]),
     ...(options.jobs === 1 ? [] : ['--jobs', String(options.jobs)]),
-    ...removals(options),
+    ...saidOfAll(options),
   ])
 }
 
-function removals({ allowEmpty, allowDeletes }: RemovalOptions): readonly string[] {
+/** What the command line has said of every slice, and the command for some of them has to say again. */
+function saidOfAll({ allowEmpty, allowDeletes, failOnDrift }: Options): readonly string[] {
   return [
+    ...(failOnDrift === true ? ['--fail-on-drift'] : []),
     ...(allowEmpty === true ? ['--allow-empty'] : []),
     ...(allowDeletes === true ? ['--allow-deletes'] : []),
   ]

@@ -43,7 +43,7 @@ export const makeLoadCommand: MakeCommand = (act) => {
     'paths, patterns in quotes, or - for standard input; .gz and .zst are read as they are',
   )
   addLoadOptions(command)
-  addSliceOptions(command)
+  addSliceOptions(command, { several: false })
   addRemovalOptions(command)
   addRunningOptions(command).option(
     '--run-id <id>',
@@ -54,7 +54,7 @@ export const makeLoadCommand: MakeCommand = (act) => {
   )
   command.option(
     '--as-planned <file>',
-    'a plan saved by --plan --out: refuse a load whose outcome would differ',
+    'a plan saved by --plan --out, or by stet plan: refuse a load whose outcome would differ',
   )
   return addCommonOptions(command)
     .addHelpText(
@@ -65,7 +65,8 @@ export const makeLoadCommand: MakeCommand = (act) => {
         '  stet load orders.csv --key order_ref --newest load_seq',
         "  stet load 'inbox/orders-*.csv.gz' --key order_ref --into postgres://app@localhost/shop --table sales.orders",
         '  stet load orders-2026-08-07.csv --strategy replace-partition --partition-by day --slice 2026-08-07 --key order_ref',
-        '  stet load zones.json --records features --key id --strategy replace-table --plan',
+        '  stet load zones.json --records features --key id --strategy replace-table --plan --out plan.json',
+        '  stet load zones.json --records features --key id --strategy replace-table --as-planned plan.json',
       ].join('\n'),
     )
     .action(act(load))
@@ -98,7 +99,7 @@ async function planFor(
   cwd: string,
 ): Promise<Plan | undefined> {
   if (asPlanned === undefined) return undefined
-  const plans = await readPlans(asPlanned, cwd)
+  const plans = await readPlans(asPlanned, cwd, 'Make it with the same load and --plan --out plan.json')
   const plan = plans.find(({ pipeline }) => pipeline === name)
   if (plan !== undefined) return plan
   throw new StetError('STET_USAGE', `"${asPlanned}" holds no plan of a load into "${name}"`, {
@@ -109,7 +110,7 @@ async function planFor(
 function theOne([job, another]: readonly Job[]): Job {
   if (job !== undefined && another === undefined) return job
   throw new StetError('STET_USAGE', 'One load is for one slice', {
-    hint: 'Load the slices one after another; a pipeline in a file can be backfilled',
+    hint: 'Give one --slice, and load the others by commands of their own; a pipeline in a file can be backfilled',
   })
 }
 

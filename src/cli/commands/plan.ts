@@ -11,7 +11,7 @@ import {
 } from '../jobs.ts'
 import { addLoadOptions, type LoadOptions, loadOptionFlags, pipelineOf } from '../load-options.ts'
 import { collect } from '../option-values.ts'
-import { isPipelineFile, onlyNamed, pipelinesOf } from '../pipeline-files.ts'
+import { isPipelineFile, namesOf, onlyNamed, onlyOption, pipelinesOf } from '../pipeline-files.ts'
 import { addPlanOptions, type PlanOptions, planAndShow } from '../planning.ts'
 import type { OutputOptions } from '../reporter.ts'
 import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-options.ts'
@@ -24,6 +24,7 @@ interface Options
     SliceOptions,
     RemovalOptions {
   readonly failOnDrift?: boolean
+  readonly pipeline?: string[]
   readonly only?: string[]
 }
 
@@ -35,9 +36,10 @@ export const makePlanCommand: MakeCommand = (act) => {
   )
     .argument('<files...>', 'pipeline.ts, or data files with the options of stet load')
     .optionsGroup('What is planned:')
-    .option('--only <name>', 'of pipeline files: only this pipeline; may be repeated', collect)
+    .option('--pipeline <name>', 'of pipeline files: only this pipeline; may be repeated', collect)
+    .addOption(onlyOption())
   addPlanOptions(command)
-  addSliceOptions(command)
+  addSliceOptions(command, { several: true })
   addRemovalOptions(command)
   addLoadOptions(command)
   addRunningOptions(command)
@@ -73,7 +75,7 @@ async function pipelinesToPlan({
   const code = args.filter(isPipelineFile)
   const [first] = code
   if (first === undefined) {
-    refuse(given, ['--only'], 'data files')
+    refuse(given, ['--pipeline', '--only'], 'data files')
     const { pipeline, notices } = await pipelineOf(args, options, cwd)
     for (const notice of notices) reporter.notice(notice)
     return [{ pipeline }]
@@ -85,7 +87,7 @@ async function pipelinesToPlan({
     )
   }
   refuse(given, loadOptionFlags(), 'pipeline files')
-  return onlyNamed(await pipelinesOf(args, cwd), options.only)
+  return onlyNamed(await pipelinesOf(args, cwd), namesOf(options))
 }
 
 /** An option that would be passed over in silence is refused: the user thinks that it does something. */

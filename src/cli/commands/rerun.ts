@@ -10,7 +10,7 @@ import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-opt
 import { runJobs } from '../work.ts'
 
 interface Options extends OutputOptions, RunningOptions, RemovalOptions {
-  readonly onlyPipeline?: string
+  readonly pipeline?: string
 }
 
 export const makeRerunCommand: MakeCommand = (act) => {
@@ -22,7 +22,7 @@ export const makeRerunCommand: MakeCommand = (act) => {
     .argument('<run>', 'the id of a run or of an attempt, or the beginning of one')
     .argument('<file>', 'pipeline.ts, as for stet run')
     .optionsGroup('What runs:')
-    .option('--only-pipeline <name>', 'the pipeline, where the file exports several')
+    .option('--pipeline <name>', 'the pipeline, where the file exports several')
   addRemovalOptions(command)
   return addCommonOptions(addRunningOptions(command))
     .addHelpText('after', ['', 'Example:', '  stet rerun 8a1b5dfa pipeline.ts'].join('\n'))
@@ -31,7 +31,7 @@ export const makeRerunCommand: MakeCommand = (act) => {
 
 async function rerun({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
   const [id = '', file = ''] = args
-  const loaded = await onePipeline(file, options.onlyPipeline, context.cwd)
+  const loaded = await onePipeline(file, options.pipeline, context.cwd)
   const { pipeline, code } = loaded
   const entry = await entryOf(id, loaded, context.signal)
   const { changesOfCode, changesOfFiles, rerunOptions } = await import('../../pipeline/rerun.ts')
@@ -63,7 +63,9 @@ async function entryOf(id: string, { pipeline }: LoadedPipeline, signal: AbortSi
       others.length > 0
         ? `Run "${id}" is one of pipeline "${others.join('", "')}", not of "${pipeline.name}"`
         : `No run in ${pipeline.target.description} has the id "${id}", nor is there one run alone whose id begins so`,
-      { hint: 'stet runs lists the runs; --into names the target' },
+      {
+        hint: "A rerun looks in the log of the pipeline's own target; stet runs --into TARGET lists the runs of one",
+      },
     )
   }
   const slices = new Set(entries.map((entry) => entry.slice))

@@ -14,7 +14,7 @@ import {
   type SliceOptions,
 } from '../jobs.ts'
 import { collect } from '../option-values.ts'
-import { onlyNamed, pipelinesOf } from '../pipeline-files.ts'
+import { namesOf, onlyNamed, onlyOption, pipelinesOf } from '../pipeline-files.ts'
 import { readPlans } from '../planning.ts'
 import { renderRun } from '../render-run.ts'
 import type { OutputOptions } from '../reporter.ts'
@@ -22,6 +22,7 @@ import { addRunningOptions, type RunningOptions, runOptionsOf } from '../run-opt
 import { runJobs } from '../work.ts'
 
 interface Options extends OutputOptions, RunningOptions, SliceOptions, RemovalOptions {
+  readonly pipeline?: string[]
   readonly only?: string[]
   readonly runId?: string
   readonly plan?: string
@@ -35,10 +36,11 @@ export const makeRunCommand: MakeCommand = (act) => {
   )
     .argument('<files...>', 'pipeline.ts: its default export, or any named exports, made by definePipeline')
     .optionsGroup('What runs:')
-    .option('--only <name>', 'only this pipeline; may be repeated', collect)
+    .option('--pipeline <name>', 'only this pipeline; may be repeated', collect)
+    .addOption(onlyOption())
     .option('--run-id <id>', "groups attempts in the run log (default: an orchestrator's run id)")
     .option('--plan <file>', 'a plan saved by stet plan --out: refuse a run whose outcome would differ')
-  addSliceOptions(command)
+  addSliceOptions(command, { several: true })
   addRemovalOptions(command)
   return addCommonOptions(addRunningOptions(command))
     .addHelpText(
@@ -47,7 +49,7 @@ export const makeRunCommand: MakeCommand = (act) => {
         '',
         'Examples:',
         '  stet run pipeline.ts',
-        '  stet run pipelines/*.ts --only orders',
+        '  stet run pipelines/*.ts --pipeline orders',
         '  stet run pipeline.ts --slice 2026-08-07 --slice 2026-08-08',
       ].join('\n'),
     )
@@ -55,7 +57,7 @@ export const makeRunCommand: MakeCommand = (act) => {
 }
 
 async function runFiles({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
-  const pipelines = onlyNamed(await pipelinesOf(args, context.cwd), options.only)
+  const pipelines = onlyNamed(await pipelinesOf(args, context.cwd), namesOf(options))
   const plans = options.plan === undefined ? null : await readPlans(options.plan, context.cwd)
   const common = { ...runOptionsOf(options, context, reporter), allow: allowedBy(options) }
   const jobs = await jobsOf(pipelines, options, common, context.env, reporter.notice)
@@ -77,7 +79,7 @@ async function withPlan(job: Job, plans: readonly Plan[]): Promise<Job> {
   if (plan !== undefined) return { ...job, options: { ...job.options, plan } }
   const of = slice === WHOLE ? '' : `slice ${slice} of `
   throw new StetError('STET_USAGE', `The saved plan has none for ${of}the pipeline "${name}"`, {
-    hint: `It has ${plans.map(describePlan).join(', ')}; --only runs some of the pipelines`,
+    hint: `It has ${plans.map(describePlan).join(', ')}; --pipeline runs some of them`,
   })
 }
 

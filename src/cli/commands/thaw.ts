@@ -7,7 +7,7 @@ import { escapeForTerminal } from '../text.ts'
 
 interface Options extends OutputOptions {
   readonly slice?: string[]
-  readonly onlyPipeline?: string
+  readonly pipeline?: string
 }
 
 export const makeThawCommand: MakeCommand = (act) => {
@@ -19,14 +19,14 @@ export const makeThawCommand: MakeCommand = (act) => {
     .argument('<file>', 'pipeline.ts, as for stet run')
     .optionsGroup('What is thawed:')
     .option('--slice <name>', 'the slice, such as 2026-08-07; may be repeated', collect)
-    .option('--only-pipeline <name>', 'the pipeline, where the file exports several')
+    .option('--pipeline <name>', 'the pipeline, where the file exports several')
   return addCommonOptions(command)
     .addHelpText('after', ['', 'Example:', '  stet thaw pipeline.ts --slice 2026-08-07'].join('\n'))
     .action(act(thawSlices))
 }
 
 async function thawSlices({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
-  const { pipeline } = await onePipeline(args[0] ?? '', options.onlyPipeline, context.cwd)
+  const { pipeline } = await onePipeline(args[0] ?? '', options.pipeline, context.cwd)
   const { thaw } = await import('../../pipeline/thaw.ts')
   const { table, slices } = await thaw(pipeline, options.slice ?? [], {
     by: context.user,

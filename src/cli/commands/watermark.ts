@@ -8,7 +8,7 @@ import type { OutputOptions } from '../reporter.ts'
 import { escapeForTerminal } from '../text.ts'
 
 interface Options extends OutputOptions {
-  readonly onlyPipeline?: string
+  readonly pipeline?: string
 }
 
 export const makeWatermarkCommand: MakeCommand = (act) => {
@@ -34,7 +34,7 @@ export const makeWatermarkCommand: MakeCommand = (act) => {
     makeSubcommand(
       'rewind',
       'set it back, so that the next run reads again what lies behind it',
-      [['<to>', 'by a length of time (2h, 3d), or to an earlier value'], ...FILE],
+      [['<to>', 'by a length of time (2h, 3d) where the cursor is a time, or to an earlier value'], ...FILE],
       (invocation) => change(invocation, (to) => ({ kind: 'rewind', to })),
       act,
     ),
@@ -66,12 +66,12 @@ function makeSubcommand(
   for (const [parameter, description] of parameters) command.argument(parameter, description)
   command
     .optionsGroup('Which pipeline:')
-    .option('--only-pipeline <name>', 'the pipeline, where the file exports several')
+    .option('--pipeline <name>', 'the pipeline, where the file exports several')
   return addCommonOptions(command).action(act(handler))
 }
 
 async function show({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
-  const { pipeline } = await onePipeline(args[0] ?? '', options.onlyPipeline, context.cwd)
+  const { pipeline } = await onePipeline(args[0] ?? '', options.pipeline, context.cwd)
   const { watermarkOf } = await import('../../pipeline/watermark.ts')
   const watermark = await watermarkOf(pipeline, context.signal)
   reporter.print(
@@ -92,7 +92,7 @@ async function change(
   { context, reporter, args, options }: Invocation<Options>,
   changeTo: (value: string) => WatermarkChange,
 ): Promise<number> {
-  const { pipeline } = await onePipeline(args.at(-1) ?? '', options.onlyPipeline, context.cwd)
+  const { pipeline } = await onePipeline(args.at(-1) ?? '', options.pipeline, context.cwd)
   const { changeWatermark } = await import('../../pipeline/watermark.ts')
   const { before, after } = await changeWatermark(pipeline, changeTo(args[0] ?? ''), {
     by: context.user,

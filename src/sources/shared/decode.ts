@@ -39,7 +39,10 @@ export function encodingOf(head: Uint8Array, named: string | undefined, name: st
     throw new StetError(
       'STET_SOURCE',
       `Cannot read "${name}" as ${named}: its byte order mark says ${mark.encoding.toUpperCase()}`,
-      { hint: `Leave encoding out, or name '${mark.encoding}'`, details: { file: name } },
+      {
+        hint: `Leave --encoding out, or write --encoding ${mark.encoding} (encoding in a pipeline)`,
+        details: { file: name },
+      },
     )
   }
   return { encoding: mark.encoding, skip: mark.length }

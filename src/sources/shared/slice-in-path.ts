@@ -16,7 +16,7 @@ export function withSlice(patterns: readonly string[], slice: Slice | undefined)
       'STET_USAGE',
       `The files are named by the slice (${patterns.join(', ')}), and this run has none`,
       {
-        hint: 'Name it: --slice 2026-08-07, or --at with a logical time',
+        hint: 'Where runs are of slices, name one: --slice 2026-08-07, or --at with a logical time; else name the files without {slice}',
       },
     )
   }

@@ -2,6 +2,7 @@ import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
+import { groupDigits } from '../../model/words.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { FoundTable } from './catalog.ts'
 import { keptColumns } from './kept.ts'
@@ -19,7 +20,7 @@ export async function checkNewTable(local: LocalConnection, contract: Contract):
         'STET_COLUMNS',
         `Cannot make a table with columns ${other} and ${name}: DuckDB takes them for one name`,
         {
-          hint: 'Rename one of them in the source, or name other columns in keep',
+          hint: 'Rename one of them in the source, or name the columns that Stet keeps otherwise: --keep-updated-at, --keep-content-hash, --keep-gone (keep in a pipeline)',
         },
       )
     }
@@ -104,12 +105,12 @@ function requireMark(table: FoundTable, contract: Contract): void {
   throw new StetError(
     'STET_COLUMNS',
     isMoment
-      ? `Column ${name} of ${table.name} refuses NULL, which keep.gone needs for every live row`
+      ? `Column ${name} of ${table.name} refuses NULL, which every live row holds there`
       : `Column ${name} of ${table.name} is ${found.native}; keep.gone needs ${kept.native}`,
     {
       hint: isMoment
         ? `Run: alter table ${table.name} alter column ${name} drop not null`
-        : 'Name another column in keep.gone',
+        : 'Name another column: --keep-gone NAME (keep.gone in a pipeline)',
       details: { table: table.name, column: found.name },
     },
   )
@@ -171,7 +172,7 @@ export async function requireUniqueKey(
   })
   throw new StetError(
     'STET_KEY_CONSTRAINT',
-    `Cannot load into ${table.name} by (${names}): ${String(doubled.copies)} of its rows have the key ${values.join(', ')} (G1)`,
+    `Cannot load into ${table.name} by (${names}): ${groupDigits(Number(doubled.copies))} of its rows have the key ${values.join(', ')} (G1)`,
     {
       hint: `Remove the surplus rows, or name another key. To keep it so: alter table ${table.name} add primary key (${names})`,
       details: { table: table.name, key: key.map((column) => column.name) },

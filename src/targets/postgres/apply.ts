@@ -3,6 +3,7 @@ import type { Contract } from '../../model/columns.ts'
 import type { Difference } from '../../model/comparison.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { Applied } from '../../model/target.ts'
+import { groupDigits } from '../../model/words.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { TableIdentity } from './catalog.ts'
 import type { Connection } from './connection.ts'
@@ -243,11 +244,11 @@ async function classify(
 /** Rows that are neither written nor there: a trigger returned NULL for them, or another writer removed them just now. */
 function notInserted(rows: number, context: WriteContext): StetError {
   if (context.table.rowTriggers.some(({ onInsert, before }) => onInsert && before)) {
-    return suppressed(`${rows} new rows`, 'onInsert', context)
+    return suppressed(`${groupDigits(rows)} new rows`, 'onInsert', context)
   }
   return new StetError(
     'STET_SERIALIZATION',
-    `Another writer put and removed ${rows} rows of ${context.table.identity.qualified} while they were written`,
+    `Another writer put and removed ${groupDigits(rows)} rows of ${context.table.identity.qualified} while they were written`,
     { hint: 'Nothing was written; run again' },
   )
 }

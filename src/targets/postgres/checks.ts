@@ -175,7 +175,7 @@ function requireKept(table: CatalogTable, contract: Contract): void {
       if (role === 'gone' && !found.nullable) {
         throw new StetError(
           'STET_COLUMNS',
-          `Column "${name}" of ${table_} refuses NULL, which keep.gone holds in live rows`,
+          `Column "${name}" of ${table_} refuses NULL, which live rows hold in the column that marks those that are gone`,
           { hint: `Run: alter table ${table_} alter column ${quoteIdentifier(name)} drop not null` },
         )
       }
@@ -184,7 +184,7 @@ function requireKept(table: CatalogTable, contract: Contract): void {
     throw new StetError(
       'STET_COLUMNS',
       found === undefined
-        ? `${table_} has no column "${name}" for keep.${role}`
+        ? `${table_} has no column "${name}", which Stet is to keep`
         : `Column "${name}" of ${table_} is ${found.native}; keep.${role} needs ${types[0]}`,
       { hint: `Run: alter table ${table_} add column ${quoteIdentifier(name)} ${types[0]}` },
     )

@@ -1,4 +1,5 @@
 import { StetError } from '../../errors.ts'
+import { countOf } from '../../model/words.ts'
 import type { Connection, Row } from './connection.ts'
 import { outsideSql } from './settle-sql.ts'
 import { isSlicedByKey, keyOf, type WriteContext } from './sql.ts'
@@ -25,12 +26,13 @@ export function refuseOutside({ slice, write, table, contract }: WriteContext, f
   if (found === undefined || slice === null || write.strategy !== 'replace-partition') return
   const { by } = slice
   const keys = Number(found.keys)
-  const wider = `make ${by} part of the key: key: ${JSON.stringify([...keyOf(contract).map(({ name }) => name), by])}`
+  const widerKey = [...keyOf(contract).map(({ name }) => name), by]
+  const wider = `make ${by} part of the key: --key ${widerKey.join(',')} (key: ${JSON.stringify(widerKey)} in a pipeline)`
   // A row that is only marked, or kept, still has its key.
   const leaves = (write.missing ?? 'delete') === 'delete'
   throw new StetError(
     'STET_KEY_CONSTRAINT',
-    `${table.identity.qualified} has the key ${found.key} outside of slice ${slice.name}: its ${by} is ${found.place ?? 'NULL'}${keys > 1 ? ` (and ${keys - 1} more such keys)` : ''}`,
+    `${table.identity.qualified} has the key ${found.key} outside of slice ${slice.name}: its ${by} is ${found.place ?? 'NULL'}${keys > 1 ? ` (and ${countOf(keys - 1, 'more such key')})` : ''}`,
     {
       hint: `Nothing was written. ${leaves ? `If the row has moved, load the slice first that it has left; else ${wider}` : `To keep one row of a key in each slice, ${wider}`}`,
       details: { slice: slice.name, key: found.key, by, found: found.place, keys },

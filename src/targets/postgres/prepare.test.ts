@@ -165,7 +165,7 @@ const REFUSALS: readonly Refusal[] = [
     setup: `create table t (k text primary key, v text)`,
     load: { keep: { gone: 'deleted at' } },
     code: 'STET_COLUMNS',
-    message: /no column "deleted at" for keep.gone/,
+    message: /no column "deleted at", which Stet is to keep/,
     hint: 'Run: alter table public.t add column "deleted at" timestamptz',
   },
   {

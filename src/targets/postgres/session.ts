@@ -208,7 +208,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         // A query that was landed here has begun it already, and its rows are in it.
         if (!inTransaction) await begin()
         if (mode === 'plan') return
-        await lockTable(connection, identity, notice)
+        await lockTable(connection, identity, options.noticeTurn ?? notice)
         await requireLease(connection, leaseOf())
         const found = await identify(connection, tableName)
         const now = await readCatalog(connection, found, { counting: false })
@@ -338,6 +338,6 @@ async function requireNullsNotDistinct(
   )
   if (row?.able === 't') return
   throw new StetError('STET_CONFIG', 'nullKeys "match" needs PostgreSQL 15 or newer', {
-    hint: 'Leave nullKeys out: a NULL in the key is then a reject',
+    hint: 'Leave --null-keys out (nullKeys in a pipeline): a NULL in the key is then a reject',
   })
 }

@@ -2,6 +2,7 @@ import { StetError } from '../../errors.ts'
 import type { Difference } from '../../model/comparison.ts'
 import type { Slice } from '../../model/slice.ts'
 import type { Applied, SliceLoad } from '../../model/target.ts'
+import { countOf, groupDigits } from '../../model/words.ts'
 import type { ReplacePartition } from '../../model/write.ts'
 import { type ApplyOptions, applyToTable, NOTHING } from './apply.ts'
 import type { CatalogTable } from './catalog.ts'
@@ -77,7 +78,7 @@ export function requirePartitioned(name: string, table: CatalogTable | null, wri
 function cannotSwap({ identity }: CatalogTable, slice: Slice, why: string, reasons: number): StetError {
   return new StetError(
     'STET_CONFIG',
-    `Cannot swap slice ${slice.name} of ${identity.qualified}: ${why}${reasons > 1 ? ` (and ${reasons - 1} more reasons)` : ''}`,
+    `Cannot swap slice ${slice.name} of ${identity.qualified}: ${why}${reasons > 1 ? ` (and ${countOf(reasons - 1, 'more reason')})` : ''}`,
     { hint: "Use apply: 'diff', which only writes the rows that differ" },
   )
 }
@@ -100,7 +101,7 @@ export async function applyToSlice(
   if (context.write.apply === 'auto') {
     const rows = load.live + difference.inserts
     const large = changes >= rows * SWAP_SHARE
-    const said = `${changes} of ${rows} rows of slice ${slice.name} change`
+    const said = `${groupDigits(changes)} of ${countOf(rows, 'row')} of slice ${slice.name} change`
     if (way.how === 'swap' && large) {
       notice(`${said}: its partition is exchanged (apply auto)`)
       return swapPartition(options, way.swap, patience, load.frozen)
@@ -135,7 +136,7 @@ async function applyInPlace(
   const missing: MissingPartition = { table, slice, bound: place.bound, rest }
   const make = async () => {
     const made = await makePartition(connection, missing, patience)
-    const moved = made.moved === 0 ? '' : `, with ${made.moved} rows from ${rest?.qualified}`
+    const moved = made.moved === 0 ? '' : `, with ${countOf(made.moved, 'row')} from ${rest?.qualified}`
     notice(`Partition "${made.name}" of ${name} was made for slice ${slice.name}${moved}`)
   }
   if (rest === null) {

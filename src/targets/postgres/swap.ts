@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import type { Applied } from '../../model/target.ts'
+import { countOf } from '../../model/words.ts'
 import { type ApplyOptions, sendDifference } from './apply.ts'
 import { sqlstateOf } from './errors.ts'
 import { refuseOutside } from './outside.ts'
@@ -204,7 +205,7 @@ function refuseDoubled({ table }: WriteContext, matched: number, keys: number): 
   if (matched === keys) return
   throw new StetError(
     'STET_KEY_CONSTRAINT',
-    `${table.identity.qualified} has ${matched - keys} rows too many of keys that the load has (G1)`,
+    `${table.identity.qualified} has ${countOf(matched - keys, 'row')} too many of keys that the load has (G1)`,
     { hint: 'Remove them; no unique constraint of a partitioned table can forbid them' },
   )
 }

@@ -1,5 +1,6 @@
 import { StetError } from '../../errors.ts'
 import type { ContractColumn } from '../../model/columns.ts'
+import { groupDigits } from '../../model/words.ts'
 import type { CatalogTable } from './catalog.ts'
 import type { Connection } from './connection.ts'
 import { sampleSql } from './settle-sql.ts'
@@ -17,7 +18,7 @@ export function suppressed(what: string, event: TriggerEvent, context: WriteCont
 
 /** New rows that a trigger has put into another slice: every run would miss them there and write them again (G2). */
 export function movedOut(rows: number, slice: string, context: WriteContext): StetError {
-  const what = `${rows} new rows of ${context.table.identity.qualified} were moved out of slice ${slice}`
+  const what = `${groupDigits(rows)} new rows of ${context.table.identity.qualified} were moved out of slice ${slice}`
   return stopped(what, 'onInsert', context)
 }
 

@@ -11,6 +11,8 @@ import { findWatermark, forgetWatermark, writeWatermark } from './watermark.ts'
 
 /** People wait for this; a run that holds the file for longer is named instead. */
 const WAIT_MS = 2_000
+const forgotten = (slice: string) => `the slice ${slice}, which was never loaded, is not shown any more`
+
 /** What the record's schema is said to have been made by: a person's hand knows no version of Stet. */
 const BY_HAND = 'by hand'
 
@@ -81,6 +83,13 @@ export async function openRecord(path: string, shown: string, signal: AbortSigna
         await writeEvent(local, catalog, { kind: 'thaw', pipeline: null, table, slice, detail, by })
         return true
       })
+    },
+
+    forgetSlice: async (pipeline, written, slice, by) => {
+      const table = duckdbTableName(written).shown
+      await change((catalog) =>
+        writeEvent(local, catalog, { kind: 'forget', pipeline, table, slice, detail: forgotten(slice), by }),
+      )
     },
 
     [Symbol.asyncDispose]: () => local[Symbol.asyncDispose](),

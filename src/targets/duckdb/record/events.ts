@@ -29,7 +29,7 @@ export async function listEvents(local: LocalConnection, catalog: string): Promi
      order by "at" desc, rowid desc`)
   return rows.map((row) => ({
     at: String(row.at_text),
-    kind: row.kind === 'thaw' ? 'thaw' : 'watermark',
+    kind: row.kind === 'thaw' || row.kind === 'forget' ? row.kind : 'watermark',
     pipeline: row.pipeline === null ? null : String(row.pipeline),
     table: String(row.table_name),
     slice: row.slice === null ? null : String(row.slice),

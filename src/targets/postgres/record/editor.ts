@@ -59,6 +59,19 @@ export async function openEditor(connection: Connection): Promise<RecordEditor> 
         return true
       }),
 
+    forgetSlice: (pipeline, table, slice, by) =>
+      doing('forget the slice', async () => {
+        const detail = `slice ${slice}, which was never loaded, is not shown any more`
+        await writeEvent(connection, {
+          kind: 'forget',
+          pipeline,
+          table: await nameOf(table),
+          slice,
+          detail,
+          by,
+        })
+      }),
+
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   }
 }
