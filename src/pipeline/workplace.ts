@@ -67,6 +67,14 @@ export function typeHeld(
   )
 }
 
+/** Whether the values of a source's column are read as JSON: by its type in the table, or by the declared one. */
+export function holdsJson(pipeline: DefinedPipeline, table: TargetTable | null, column: string): boolean {
+  // What a transform takes out is not what the table has under that name.
+  const dropped = pipeline.transform?.drops?.includes(column) === true
+  const type = typeHeld(pipeline, dropped ? null : table, column)
+  return type?.kind === 'json' || type?.kind === 'jsonb'
+}
+
 /** Whether a source may leave out other slices by a column of this type: only by the very one by which the table is cut. */
 export function mayNarrow(
   pipeline: DefinedPipeline,
