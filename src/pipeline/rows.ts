@@ -1,5 +1,5 @@
 import { StetError } from '../errors.ts'
-import { type Landed, land } from '../local/land.ts'
+import { type Landed, type LandingRules, land } from '../local/land.ts'
 import { keepNewest } from '../local/newest.ts'
 import { parseColumnType } from '../model/column-type.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
@@ -169,7 +169,7 @@ async function landAll(
     landed.table,
     landed.contract,
     parts,
-    keepRejectsOf(context.pipeline),
+    rulesOf(context.pipeline, { keysMatter: true }),
   )
   return {
     ...landed,
@@ -183,6 +183,14 @@ export function keepRejectsOf({ onReject, maxRejects = 0 }: DefinedPipeline): nu
   return onReject === 'quarantine' ? maxRejects : undefined
 }
 
+function rulesOf(pipeline: DefinedPipeline, { keysMatter }: { readonly keysMatter: boolean }): LandingRules {
+  return {
+    nullKeys: keysMatter ? (pipeline.write.nullKeys ?? 'reject') : 'match',
+    normalizeKey: keysMatter ? pipeline.write.normalizeKey : undefined,
+    keepRejects: keepRejectsOf(pipeline),
+  }
+}
+
 /** Lands again, with a column as text, when it holds a value that the local type cannot (a date before year 1). */
 async function landUntilHeld(
   { local, pipeline }: RowsContext,
@@ -190,11 +198,7 @@ async function landUntilHeld(
   parts: readonly SourcePart[],
   { keysMatter }: { readonly keysMatter: boolean },
 ): Promise<LandedByContract> {
-  const rules = {
-    nullKeys: keysMatter ? (pipeline.write.nullKeys ?? 'reject') : 'match',
-    normalizeKey: keysMatter ? pipeline.write.normalizeKey : undefined,
-    keepRejects: keepRejectsOf(pipeline),
-  } as const
+  const rules = rulesOf(pipeline, { keysMatter })
   for (let current = contract; ; ) {
     const landed = await land(local, parts, current, rules)
     if (landed.unheld.length === 0) return { ...landed, contract: current }
