@@ -1,9 +1,11 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
+import { identitySql } from '../../local/typing.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { FoundTable } from './catalog.ts'
+import { readColumnSql } from './forms.ts'
 import { keptColumns } from './kept.ts'
 import { showIdentifier } from './table-name.ts'
 import { nativeOfType } from './types.ts'
@@ -153,14 +155,16 @@ export async function requireUniqueKey(
   const key = contract.columns.filter((column) => column.key)
   if (key.length === 0) return
   const list = key.map((column) => `stet_t.${quoteIdentifier(column.name)}`)
+  // As keys are compared: under NOCASE `a` and `A` are two of them.
+  const identity = key.map((column) => identitySql(column, readColumnSql(column)))
   const notNull =
     write.nullKeys === 'match' ? '' : `where ${list.map((name) => `${name} is not null`).join(' and ')}`
   const [doubled] = await local.rows(`
-    select ${list.map((name, position) => `${name}::varchar as k${position}`).join(', ')}, count(*)::integer as copies
+    select ${list.map((name, position) => `any_value(${name})::varchar as k${position}`).join(', ')}, count(*)::integer as copies
       from ${table.qualified} as stet_t
            ${among}
            ${notNull}
-     group by ${list.join(', ')}
+     group by ${identity.join(', ')}
     having count(*) > 1
      limit 1`)
   if (doubled === undefined) return
