@@ -91,6 +91,11 @@ export interface SourceFile {
 
 export interface OpenSource extends AsyncDisposable {
   readonly fields: readonly SourceField[]
+  /**
+   * Set where a source that knows its fields from its records holds none of them: {@link fields} then says nothing, and every
+   * field may be selected. Default false.
+   */
+  readonly fieldsUnknown?: boolean | undefined
   readonly files: readonly SourceFile[]
   readonly parts: readonly SourcePart[]
   /**

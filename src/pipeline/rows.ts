@@ -11,6 +11,7 @@ import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
 import { refuseOtherSlices } from './slice-rows.ts'
+import { tableColumn } from './table-column.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
 import { applyTransform } from './transform.ts'
 import type { DefinedPipeline } from './types.ts'
@@ -262,7 +263,7 @@ function typesAfter(
   table: TargetTable | null,
 ): readonly TypedName[] {
   return names.map((name): TypedName => {
-    const ofTarget = table?.columns.find((column) => column.name === name)
+    const ofTarget = tableColumn(table, name)
     if (ofTarget !== undefined) return { name, type: ofTarget.type, origin: 'target' }
     const declared = pipeline.transform?.adds?.[name]
     if (declared !== undefined) return { name, type: parseColumnType(declared), origin: 'declared' }

@@ -9,6 +9,7 @@ import { json } from '../../src/sources/json/index.ts'
 import { rows } from '../../src/sources/rows/index.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
 import { connect, freshDatabase } from '../support/databases.ts'
+import { duckdbPlace } from '../support/duckdb-place.ts'
 import { brief, eachTarget, loadCase, table } from './harness.ts'
 
 /** What the cases have in common with others of their kinds, in other formats, types and doors. */
@@ -195,6 +196,47 @@ eachTarget((target, create) => {
     ])
   })
 
+  test('075: a document without records is a quiet day or an empty source, as a header without rows is (G10)', async () => {
+    await using place = await create()
+    await withFiles(
+      {
+        'full.json': '[{"id":"1","v":"a"},{"id":"2","v":"b"}]',
+        'none.json': '[]',
+        'none.jsonl': '',
+        'bare.json': '[{}]',
+      },
+      async (folder) => {
+        const load = (file: string, into: string, write: WriteStrategy) =>
+          loadCase({ place, folder, file, table: into, write })
+        const deletes: readonly WriteStrategy[] = [
+          { strategy: 'upsert', key: ['id'], missing: 'delete' },
+          { strategy: 'replace-table', key: ['id'] },
+          { strategy: 'replace-table' },
+        ]
+        await load('full.json', 't', upsert)
+        for (const file of ['none.json', 'none.jsonl']) {
+          expect(await load(file, 't', upsert)).toMatchObject({
+            verdict: 'nothing read',
+            counts: { read: 0 },
+          })
+          for (const [position, write] of deletes.entries()) {
+            await load('full.json', `t${position}`, write)
+            await expect(load(file, `t${position}`, write)).rejects.toMatchObject({
+              code: 'STET_DELETE_GUARD',
+            })
+            expect(await place.count(`t${position}`)).toBe(2)
+          }
+          await expect(load(file, 'fresh', upsert)).rejects.toMatchObject({ code: 'STET_SOURCE' })
+        }
+        const emptied = await load('none.json', 't2', { strategy: 'replace-table', allowEmpty: true })
+        expect(emptied.counts).toMatchObject({ deleted: 2 })
+        for (const write of [upsert, { strategy: 'replace-table' } as const]) {
+          await expect(load('bare.json', 't', write)).rejects.toMatchObject({ code: 'STET_COLUMNS' })
+        }
+      },
+    )
+  })
+
   test('039: keys that differ in case are two, also in a column that takes them for equal', async () => {
     if (target === 'PostgreSQL') return
     await using place = await create()
@@ -207,6 +249,37 @@ eachTarget((target, create) => {
       expect(brief(await load('b.csv'))).toBe('0/0/2')
     })
   })
+})
+
+test('039: names of columns in another case are the same ones to DuckDB, whose types decide', async () => {
+  await using place = await duckdbPlace()
+  await place.execute('create table t (ID integer, "Amount" decimal(10,2), Moment timestamp)')
+  await withFiles(
+    {
+      'a.csv': 'id,amount,moment\n07,1.50,2025-01-01\n',
+      'b.csv': 'ID,Amount,Moment\n7,1.5,2025-01-01 00:00:00\n',
+      'c.csv': 'id,amount,moment\n7,1.555,2025-01-01\n',
+      'd.csv': 'id,ID,amount\n7,8,1\n',
+    },
+    async (folder) => {
+      const load = (file: string, key: string) =>
+        run(
+          definePipeline({
+            name: 't',
+            source: csv({ files: file }) as never,
+            target: place.target as never,
+            table: 't',
+            write: { strategy: 'upsert', key: [key] } as never,
+          }),
+          { cwd: folder },
+        )
+      expect(brief(await load('a.csv', 'id'))).toBe('1/0/0')
+      expect(brief(await load('a.csv', 'id'))).toBe('0/0/1')
+      expect(brief(await load('b.csv', 'ID'))).toBe('0/0/1')
+      await expect(load('c.csv', 'id')).rejects.toMatchObject({ code: 'STET_REJECTED' })
+      await expect(load('d.csv', 'id')).rejects.toMatchObject({ code: 'STET_COLUMNS' })
+    },
+  )
 })
 
 function settled(milliseconds: number): Promise<'waiting'> {

@@ -96,6 +96,7 @@ async function openJson(options: JsonOptions<Columns>, context: SourceContext): 
     )
   }
   return {
+    fieldsUnknown: parts.every((part) => part.table.rows === 0 && part.rejects.length === 0),
     // An empty file has no columns to be missed.
     fields: [...(hasRecords ? found : new Set([...paths.keys(), ...found]))].map((name) => ({ name })),
     files: opened.files.map(({ file }) => file),

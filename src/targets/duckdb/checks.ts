@@ -10,23 +10,25 @@ import { keptColumns } from './kept.ts'
 import { showIdentifier } from './table-name.ts'
 import { nativeOfType } from './types.ts'
 
-/** Whether a table that a run creates can hold the contract; DuckDB's own words decide on types that only it knows. */
-export async function checkNewTable(local: LocalConnection, contract: Contract): Promise<void> {
+/** Names that differ in case only are one to DuckDB, also in quotes. */
+function requireDistinctNames(contract: Contract): void {
   const seen = new Map<string, string>()
-  const names = [...contract.columns, ...keptColumns(contract.keep)].map(({ name }) => name)
-  for (const name of names) {
+  for (const { name } of [...contract.columns, ...keptColumns(contract.keep)]) {
     const other = seen.get(name.toLowerCase())
     if (other !== undefined) {
       throw new StetError(
         'STET_COLUMNS',
-        `Cannot make a table with columns ${other} and ${name}: DuckDB takes them for one name`,
-        {
-          hint: 'Rename one of them in the source, or name other columns in keep',
-        },
+        `Cannot load columns ${other} and ${name} into one table: DuckDB takes them for one name`,
+        { hint: 'Rename one of them in the source, or name other columns in keep' },
       )
     }
     seen.set(name.toLowerCase(), name)
   }
+}
+
+/** Whether a table that a run creates can hold the contract; DuckDB's own words decide on types that only it knows. */
+export async function checkNewTable(local: LocalConnection, contract: Contract): Promise<void> {
+  requireDistinctNames(contract)
   for (const column of contract.columns) {
     const native = nativeOfType(column.type, column.name)
     if (column.type.kind !== 'other') continue
@@ -47,6 +49,7 @@ export async function checkNewTable(local: LocalConnection, contract: Contract):
  * @throws {StetError} `STET_COLUMNS` with the statements that would make it so.
  */
 export function checkColumns(table: FoundTable, contract: Contract): void {
+  requireDistinctNames(contract)
   const byName = new Map(table.columns.map((column) => [column.name.toLowerCase(), column]))
   const missing = contract.columns.filter((column) => !byName.has(column.name.toLowerCase()))
   const kept = keptColumns(contract.keep).filter(({ name }) => !byName.has(name.toLowerCase()))
