@@ -161,7 +161,7 @@ function names(columns: readonly ContractColumn[]): string[] {
 }
 
 /** What stands for the source's text of a column: itself, or a key's normal form. */
-function textOf(column: ContractColumn, rules: LandingRules): string {
+function textOf(column: ContractColumn, rules: Pick<LandingRules, 'normalizeKey'>): string {
   const normalized =
     column.key && rules.normalizeKey === 'nfc' && ['text', 'varchar', 'char'].includes(column.type.kind)
   return normalized ? `nfc_normalize(s.${column.id})` : `s.${column.id}`
@@ -172,6 +172,40 @@ export function isRequired(column: ContractColumn, rules: Pick<LandingRules, 'nu
   return (column.key && rules.nullKeys === 'reject') || column.newest || (column.required ?? false) !== false
 }
 
+/**
+ * The rows of a part that the landing takes, in the part's order: the row's number `n`, for each column the source's text by
+ * its id, and the value as landed as `v_` and its id.
+ */
+export function takenRowsSql(
+  part: SourcePart,
+  columns: readonly ContractColumn[],
+  rules: Pick<LandingRules, 'nullKeys' | 'normalizeKey'>,
+): string {
+  return `
+    select *
+      from (select s.*, ${valuesSql(columns, rules).join(', ')}
+              from (select row_number() over () as n, * from (${selectSurely(part, columns)})) as s)
+     where not (${faultsSql(columns, rules).join(' or ')})`
+}
+
+function valuesSql(
+  columns: readonly ContractColumn[],
+  rules: Pick<LandingRules, 'normalizeKey'>,
+): readonly string[] {
+  return columns.map((column) => `${readSql(column, textOf(column, rules))} as v_${column.id}`)
+}
+
+function faultsSql(
+  columns: readonly ContractColumn[],
+  rules: Pick<LandingRules, 'nullKeys'>,
+): readonly string[] {
+  return columns.map((column) =>
+    isRequired(column, rules)
+      ? `v_${column.id} is null`
+      : `(v_${column.id} is null and ${column.id} is not null)`,
+  )
+}
+
 /** One scan: each column's value, and the whole row as text where any of them is at fault. */
 function landingSql(
   select: string,
@@ -179,17 +213,11 @@ function landingSql(
   rules: LandingRules,
   part: number,
 ): string {
-  const values = columns.map((column) => `${readSql(column, textOf(column, rules))} as v_${column.id}`)
-  const faults = columns.map((column) =>
-    isRequired(column, rules)
-      ? `v_${column.id} is null`
-      : `(v_${column.id} is null and ${column.id} is not null)`,
-  )
   return `
     select ${columns.map((column) => `v_${column.id}`).join(', ')},
            ${part},
-           case when ${faults.join(' or ')} then [${columns.map((column) => column.id).join(', ')}] end
-      from (select s.*, ${values.join(', ')}
+           case when ${faultsSql(columns, rules).join(' or ')} then [${columns.map((column) => column.id).join(', ')}] end
+      from (select s.*, ${valuesSql(columns, rules).join(', ')}
               from (${select}) as s)`
 }
 

@@ -51,12 +51,20 @@ export function valueNameSql(column: ContractColumn, name: string): string {
   return `(${localTypeOf(column) === 'VARCHAR' ? identitySql(column, value) : value})::varchar`
 }
 
+/** Types of which one value has several names: each of them would have a lease and a frozen state of its own. */
+const NO_VALUE_NAMES: Readonly<Partial<Record<ColumnType['kind'], string>>> = {
+  json: 'one value of it can be spelled in many ways',
+  jsonb: 'one value of it can be spelled in many ways',
+  real: 'it holds -0 and 0, which are equal and two texts, and rounds what is written',
+  double: 'it holds -0 and 0, which are equal and two texts, and rounds what is written',
+}
+
 /** @throws {StetError} `STET_CONFIG` when values of this type cannot be told apart by slices of this kind. */
 export function requireSliceable(column: ContractColumn, bounds: SliceBounds, isHour: boolean): void {
   const isSliceable = {
     time: isTimeType(column.type),
     range: isNumberType(column.type),
-    value: true,
+    value: !(column.type.kind in NO_VALUE_NAMES),
   }[bounds.kind]
   const refuse = (why: string, hint: string) => {
     throw new StetError(
@@ -73,6 +81,12 @@ export function requireSliceable(column: ContractColumn, bounds: SliceBounds, is
     refuse(
       'it cannot be cut by time',
       `Use a date, timestamp or timestamptz column, or declare its type: columns: { ${column.name}: 'date' }`,
+    )
+  }
+  if (bounds.kind === 'value') {
+    refuse(
+      NO_VALUE_NAMES[column.type.kind] ?? '',
+      'Cut by a column of type text, a number without rounding, or an enum',
     )
   }
   refuse('it cannot be cut into ranges of numbers', 'Use a column of whole numbers')

@@ -51,6 +51,11 @@ export interface SourceContext {
    * column, or where the table holds it in another type. Default: never.
    */
   readonly mayNarrow?: ((type: ColumnType) => boolean) | undefined
+  /**
+   * Whether a column holds JSON. A source that can tell a string from a document then gives the string's JSON text, in its
+   * quotes: without them "1" would be the number. Default: no column does.
+   */
+  readonly holdsJson?: ((column: string) => boolean) | undefined
   /** What the run reads by its cursor. A source may leave out what is outside; the pipeline looks again. */
   readonly cursor?: CursorRequest | undefined
   /** Whether rejected records are wanted whole, for a quarantine. Default false: cut, and only the first of them. */
@@ -86,6 +91,11 @@ export interface SourceFile {
 
 export interface OpenSource extends AsyncDisposable {
   readonly fields: readonly SourceField[]
+  /**
+   * Set where a source that knows its fields from its records holds none of them: {@link fields} then says nothing, and every
+   * field may be selected. Default false.
+   */
+  readonly fieldsUnknown?: boolean | undefined
   readonly files: readonly SourceFile[]
   readonly parts: readonly SourcePart[]
   /**

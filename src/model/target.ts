@@ -80,6 +80,8 @@ export interface TargetTable {
   readonly columns: readonly TargetColumn[]
   /** Rows as the target estimates them; exact where that is cheap. */
   readonly rowsEstimate: number
+  /** Whether names of columns that differ in upper and lower case only are one name there. Default false. */
+  readonly namesInAnyCase?: boolean | undefined
 }
 
 /** What of the target a run has to look at. */

@@ -5,8 +5,9 @@ import { formatColumnType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, Contract, ContractColumn, KeptColumns, TypeOrigin } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { OpenSource } from '../model/source.ts'
-import type { TargetTable } from '../model/target.ts'
+import type { TargetColumn, TargetTable } from '../model/target.ts'
 import type { KeepColumns, WriteStrategy } from '../model/write.ts'
+import { tableColumn } from './table-column.ts'
 import type { DefinedPipeline } from './types.ts'
 
 /** A column before its role is known: name, type and where the type comes from. */
@@ -25,18 +26,20 @@ const DEFAULT_KEEP = { updatedAt: 'updated_at', contentHash: 'content_hash', gon
  */
 export async function typesOfSource(
   pipeline: DefinedPipeline,
-  source: Pick<OpenSource, 'fields' | 'parts' | 'looked'>,
+  source: Pick<OpenSource, 'fields' | 'fieldsUnknown' | 'parts' | 'looked'>,
   table: TargetTable | null,
   local: LocalConnection,
   notice: (message: string) => void,
 ): Promise<readonly TypedName[]> {
-  const wanted = wantedNames(pipeline, source, notice)
+  const isUntold = source.fieldsUnknown === true && pipeline.source.columns === undefined
+  const wanted =
+    isUntold && pipeline.transform === undefined
+      ? namesWithoutRecords(pipeline, table)
+      : wantedNames(pipeline, source, notice)
   const dropped = pipeline.transform?.drops ?? []
   const known = wanted.map((name): TypedName | string => {
     const declared = pipeline.source.columns?.[name]
-    const column = dropped.includes(name)
-      ? undefined
-      : table?.columns.find((candidate) => candidate.name === name)
+    const column = dropped.includes(name) ? undefined : tableColumn(table, name)
     if (column !== undefined) {
       sayOverruled(name, declared, column.type, table, notice)
       return { name, type: column.type, origin: 'target' }
@@ -58,6 +61,43 @@ function textColumn(name: string): TypedName {
   return { name, type: { kind: 'text' }, origin: 'inferred' }
 }
 
+/** The columns without which the strategy cannot be carried out. */
+function neededNames({ write }: DefinedPipeline): readonly string[] {
+  return [
+    ...(write.key ?? []),
+    ...(write.newest === undefined ? [] : [write.newest]),
+    ...(write.strategy === 'replace-partition' ? [write.by] : []),
+  ]
+}
+
+/**
+ * What to read where there is no record that could tell: what the pipeline names and what the table demands. Of no rows any
+ * columns are as good; an empty source has to be one, whatever its format (G10).
+ */
+function namesWithoutRecords(pipeline: DefinedPipeline, table: TargetTable | null): readonly string[] {
+  const { write, incremental } = pipeline
+  const demanded = table?.columns.filter(({ generated, optional }) => !generated && !optional) ?? []
+  const names = [
+    ...neededNames(pipeline),
+    ...(write.ignore ?? []),
+    ...(incremental === undefined ? [] : [incremental.cursor]),
+    ...demanded.map(({ name }) => name),
+  ]
+  const some = names.length > 0 ? names : (table?.columns ?? []).filter(isPlain).map(({ name }) => name)
+  if (some.length > 0) return [...new Set(some)]
+  throw new StetError(
+    'STET_SOURCE',
+    `A first load cannot tell its columns: ${pipeline.source.description} holds no rows`,
+    {
+      hint: 'Declare them (--columns, columns in the pipeline), or wait for the first rows',
+    },
+  )
+}
+
+function isPlain({ generated, kept }: TargetColumn): boolean {
+  return !generated && kept === undefined
+}
+
 /** The fields to load: the declared ones, or all. A declared field that the source lacks is refused by name. */
 function wantedNames(
   pipeline: DefinedPipeline,
@@ -65,11 +105,7 @@ function wantedNames(
   notice: (message: string) => void,
 ): readonly string[] {
   const offered = source.fields.map((field) => field.name)
-  const needed = [
-    ...(pipeline.write.key ?? []),
-    ...(pipeline.write.newest === undefined ? [] : [pipeline.write.newest]),
-    ...(pipeline.write.strategy === 'replace-partition' ? [pipeline.write.by] : []),
-  ]
+  const needed = neededNames(pipeline)
   const added = Object.keys(pipeline.transform?.adds ?? {})
   const declared = Object.keys(pipeline.source.columns ?? {})
   const cursor = pipeline.incremental === undefined ? [] : [pipeline.incremental.cursor]
@@ -85,6 +121,13 @@ function wantedNames(
         hint: 'Column names must match the header exactly, upper and lower case included',
         details: { missing, offered },
       },
+    )
+  }
+  if (declared.length === 0 && offered.length === 0) {
+    throw new StetError(
+      'STET_COLUMNS',
+      `${pipeline.source.description} has no columns: none of its records has a key`,
+      { hint: 'Look at the file; where the records lie deeper in it, name the place: --records features' },
     )
   }
   if (declared.length === 0) return offered
@@ -167,7 +210,7 @@ export function contractOf(
       newest: name === write.newest,
       ignored: (write.ignore ?? []).includes(name),
       asText: comparesAsText(type),
-      required: table?.columns.find((candidate) => candidate.name === name)?.nullable === false,
+      required: tableColumn(table, name)?.nullable === false,
     }
   })
   const unknown = (write.ignore ?? []).filter((name) => !names.some((candidate) => candidate.name === name))
@@ -228,7 +271,7 @@ function keptColumns(
       )
       return null
     }
-    if (table !== null && !table.columns.some((column) => column.name === name)) {
+    if (table !== null && tableColumn(table, name) === undefined) {
       throw new StetError('STET_COLUMNS', `${table.name} has no column "${name}", which Stet is to keep`, {
         hint: `Run: alter table ${table.name} add column ${name} ${role === 'contentHash' ? 'text' : 'timestamptz'}`,
       })

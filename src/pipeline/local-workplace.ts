@@ -10,6 +10,7 @@ import { turnIntoText, withTextColumns } from './target-form.ts'
 import { type CursorPlan, windowAtSource } from './window.ts'
 import {
   type Attempt,
+  holdsJson,
   type Known,
   looksAtWhole,
   mayNarrow,
@@ -30,6 +31,7 @@ export async function openLocalWorkplace(attempt: Attempt, known: Known): Promis
     mayLookLater: true,
     slice: slice ?? undefined,
     mayNarrow: (type) => slice !== null && mayNarrow(pipeline, table, slice, type),
+    holdsJson: (column) => holdsJson(pipeline, table, column),
     keepRejects: pipeline.onReject === 'quarantine',
     cursor:
       cursor === null

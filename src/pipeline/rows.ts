@@ -1,5 +1,5 @@
 import { StetError } from '../errors.ts'
-import { type Landed, land } from '../local/land.ts'
+import { type Landed, type LandingRules, land } from '../local/land.ts'
 import { keepNewest } from '../local/newest.ts'
 import { parseColumnType } from '../model/column-type.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
@@ -13,6 +13,7 @@ import { countOf } from '../model/words.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
 import { placesOf } from './places.ts'
 import { refuseOtherSlices } from './slice-rows.ts'
+import { tableColumn } from './table-column.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
 import { applyTransform } from './transform.ts'
 import type { DefinedPipeline } from './types.ts'
@@ -171,7 +172,7 @@ async function landAll(
     landed.table,
     landed.contract,
     parts,
-    keepRejectsOf(context.pipeline),
+    rulesOf(context.pipeline, { keysMatter: true }),
   )
   return {
     ...landed,
@@ -185,6 +186,14 @@ export function keepRejectsOf({ onReject, maxRejects = 0 }: DefinedPipeline): nu
   return onReject === 'quarantine' ? maxRejects : undefined
 }
 
+function rulesOf(pipeline: DefinedPipeline, { keysMatter }: { readonly keysMatter: boolean }): LandingRules {
+  return {
+    nullKeys: keysMatter ? (pipeline.write.nullKeys ?? 'reject') : 'match',
+    normalizeKey: keysMatter ? pipeline.write.normalizeKey : undefined,
+    keepRejects: keepRejectsOf(pipeline),
+  }
+}
+
 /** Lands again, with a column as text, when it holds a value that the local type cannot (a date before year 1). */
 async function landUntilHeld(
   { local, pipeline }: RowsContext,
@@ -192,11 +201,7 @@ async function landUntilHeld(
   parts: readonly SourcePart[],
   { keysMatter }: { readonly keysMatter: boolean },
 ): Promise<LandedByContract> {
-  const rules = {
-    nullKeys: keysMatter ? (pipeline.write.nullKeys ?? 'reject') : 'match',
-    normalizeKey: keysMatter ? pipeline.write.normalizeKey : undefined,
-    keepRejects: keepRejectsOf(pipeline),
-  } as const
+  const rules = rulesOf(pipeline, { keysMatter })
   for (let current = contract; ; ) {
     const landed = await land(local, parts, current, rules)
     if (landed.unheld.length === 0) return { ...landed, contract: current }
@@ -264,7 +269,7 @@ function typesAfter(
   table: TargetTable | null,
 ): readonly TypedName[] {
   return names.map((name): TypedName => {
-    const ofTarget = table?.columns.find((column) => column.name === name)
+    const ofTarget = tableColumn(table, name)
     if (ofTarget !== undefined) return { name, type: ofTarget.type, origin: 'target' }
     const declared = pipeline.transform?.adds?.[name]
     if (declared !== undefined) return { name, type: parseColumnType(declared), origin: 'declared' }

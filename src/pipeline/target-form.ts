@@ -1,3 +1,4 @@
+import { type LandingRules, takenRowsSql } from '../local/land.ts'
 import { textSql } from '../local/typing.ts'
 import type { Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
@@ -22,11 +23,13 @@ export async function bringIntoTargetForm(
   landed: string,
   contract: Contract,
   parts: readonly SourcePart[],
-  keepRejects: number | undefined,
+  rules: LandingRules,
 ): Promise<RefusedByTarget> {
-  const shown = keepRejects ?? REJECTS_SHOWN
+  const shown = rules.keepRejects ?? REJECTS_SHOWN
   let rejected = 0
   const rejects: Reject[] = []
+  // A row of several faults is one row: it must not take another's place among those that are kept.
+  const explained = parts.map(() => new Set<number>())
   for (const column of contract.columns.filter((candidate) => candidate.asText)) {
     const texts = local.newName('texts')
     await local.run(`
@@ -39,8 +42,9 @@ export async function bringIntoTargetForm(
     const bad = `select 1 from ${forms} as f where f.canonical is null and f.text = x.${column.id}`
     const refused = await local.count(`select count(*) from ${landed} as x where exists (${bad})`)
     if (refused > 0) {
-      if (rejects.length < shown)
-        rejects.push(...(await explain(local, forms, column, contract, parts, shown)))
+      if (rejects.length < shown) {
+        rejects.push(...(await explain(local, forms, column, contract, parts, rules, shown, explained)))
+      }
       await local.run(`delete from ${landed} as x where exists (${bad})`)
       rejected += refused
     }
@@ -60,30 +64,35 @@ async function explain(
   column: ContractColumn,
   contract: Contract,
   parts: readonly SourcePart[],
+  rules: LandingRules,
   shown: number,
+  explained: readonly Set<number>[],
 ): Promise<Reject[]> {
-  const names = contract.columns.map((candidate) => candidate.name)
   const rejects: Reject[] = []
   // Row numbers mean something only in the file's own order, which the landing gives up for speed.
   await local.run('set preserve_insertion_order = true')
-  for (const part of parts) {
-    const found = await local.rows(`
+  for (const [index, part] of parts.entries()) {
+    const known = explained[index] ?? new Set()
+    // The target was asked for the text as landed, which the source may spell in another way.
+    const refused = await local.rows(`
       select s.n, s.${column.id} as value, f.reason
-        from (select row_number() over () as n, * from (${part.select(names)})) as s
+        from (${takenRowsSql(part, contract.columns, rules)}) as s
         join ${forms} as f
-          on f.text = s.${column.id}
+          on f.text = s.v_${column.id}
        where f.canonical is null
        order by s.n
-       limit ${shown}`)
+       limit ${shown + known.size}`)
+    const found = refused.filter(({ n }) => !known.has(Number(n)))
+    for (const { n } of found) known.add(Number(n))
     const places = await part.locate(found.map((row) => Number(row.n)))
-    for (const [index, row] of found.entries()) {
+    for (const [position, row] of found.entries()) {
       rejects.push({
         file: part.file?.path ?? null,
-        line: places[index]?.line ?? null,
+        line: places[position]?.line ?? null,
         column: column.name,
         value: String(row.value).slice(0, 200),
         reason: String(row.reason ?? 'is refused by the target'),
-        raw: places[index]?.raw,
+        raw: places[position]?.raw,
       })
     }
   }

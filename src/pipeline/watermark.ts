@@ -8,6 +8,7 @@ import type { LocalConnection } from '../model/local.ts'
 import type { Watermark } from '../model/slice.ts'
 import { recordOf } from './record.ts'
 import { targetOptions } from './run.ts'
+import { tableColumn } from './table-column.ts'
 import type { DefinedPipeline, Incremental } from './types.ts'
 import { definitionOf, laterOf, lessGrace, momentText } from './window.ts'
 
@@ -189,7 +190,7 @@ async function cursorType(
   await using session = await pipeline.target.open(
     targetOptions(pipeline, {}, local, signal, () => undefined, 'plan'),
   )
-  const column = (await session.describe())?.columns.find((candidate) => candidate.name === name)
+  const column = tableColumn(await session.describe(), name)
   const declared = pipeline.source.columns?.[name]
   if (column !== undefined) return column.type
   if (declared !== undefined) return parseColumnType(declared)

@@ -7,6 +7,7 @@ import type { Slice } from '../model/slice.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
 import type { Compared } from './found.ts'
 import type { ReadyRows } from './rows.ts'
+import { tableColumn } from './table-column.ts'
 import type { DefinedPipeline, RunOptions } from './types.ts'
 import type { CursorPlan } from './window.ts'
 
@@ -61,10 +62,15 @@ export function typeHeld(
   column: string,
 ): ColumnType | undefined {
   const declared = source.columns?.[column]
-  return (
-    table?.columns.find(({ name }) => name === column)?.type ??
-    (declared === undefined ? undefined : parseColumnType(declared))
-  )
+  return tableColumn(table, column)?.type ?? (declared === undefined ? undefined : parseColumnType(declared))
+}
+
+/** Whether the values of a source's column are read as JSON: by its type in the table, or by the declared one. */
+export function holdsJson(pipeline: DefinedPipeline, table: TargetTable | null, column: string): boolean {
+  // What a transform takes out is not what the table has under that name.
+  const dropped = pipeline.transform?.drops?.includes(column) === true
+  const type = typeHeld(pipeline, dropped ? null : table, column)
+  return type?.kind === 'json' || type?.kind === 'jsonb'
 }
 
 /** Whether a source may leave out other slices by a column of this type: only by the very one by which the table is cut. */

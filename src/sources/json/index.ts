@@ -38,7 +38,8 @@ export interface JsonOptions<C extends Columns> {
 
 /**
  * A source of JSON documents and of files with one JSON record on each line. Numbers keep their digits: they never pass
- * through a JavaScript number. Objects and arrays within a record are given as their JSON text.
+ * through a JavaScript number. Objects and arrays within a record are given as their JSON text, and so are strings of columns
+ * that hold JSON.
  *
  * @example
  * json({
@@ -95,6 +96,7 @@ async function openJson(options: JsonOptions<Columns>, context: SourceContext): 
     )
   }
   return {
+    fieldsUnknown: parts.every((part) => part.table.rows === 0 && part.rejects.length === 0),
     // An empty file has no columns to be missed.
     fields: [...(hasRecords ? found : new Set([...paths.keys(), ...found]))].map((name) => ({ name })),
     files: opened.files.map(({ file }) => file),
@@ -144,7 +146,7 @@ async function landFile(
       if (++columns > COLUMNS_MAX) throw tooWide(input.file.path)
       table.addColumn()
     })
-    const reader = createRecordReader(fields)
+    const reader = createRecordReader(fields, context.holdsJson)
     const rejects: Reject[] = []
     const write = async () => {
       await table.write()

@@ -36,9 +36,14 @@ interface Refusal {
   readonly reason: string
 }
 
-export function createRecordReader(fields: FieldSet): RecordReader {
+/** @param holdsJson Columns whose strings keep their quotes: `"1"` is another document than `1`. Default: none. */
+export function createRecordReader(
+  fields: FieldSet,
+  holdsJson: (column: string) => boolean = () => false,
+): RecordReader {
   const findings: Findings = { refusal: null, escaped: false }
   const values: (string | null)[] = []
+  const quoted: boolean[] = []
   // The number of the last record that had the column.
   const lastRecord: number[] = []
   let record = 0
@@ -48,6 +53,11 @@ export function createRecordReader(fields: FieldSet): RecordReader {
 
   const refuse = (column: string | null, reason: string) => {
     refusal ??= { column, reason }
+  }
+
+  const keepsQuotes = (column: number): boolean => {
+    quoted[column] ??= holdsJson(fields.names[column] ?? '')
+    return quoted[column]
   }
 
   const readObject = (text: string, from: number, node: FieldNode): number => {
@@ -100,7 +110,9 @@ export function createRecordReader(fields: FieldSet): RecordReader {
       value = column >= 0 ? text.slice(from, end) : null
     } else {
       end = skipScalar(text, from, findings)
-      if (code === QUOTE) {
+      if (code === QUOTE && column >= 0 && keepsQuotes(column)) {
+        value = text.slice(from, end)
+      } else if (code === QUOTE) {
         value = text.slice(from + 1, end - 1)
         if (findings.escaped) value = unescaped(value)
       } else {

@@ -62,6 +62,11 @@ async function openRows(
       hint: "Name them with their types: columns: { id: 'bigint', name: 'text' }",
     })
   }
+  if (typeof iterate !== 'function') {
+    throw new StetError('STET_CONFIG', `Cannot read ${name}: rows is no function`, {
+      hint: 'Give a function that returns the rows, since each run reads them once: rows: () => orders',
+    })
+  }
   const table = await createTextTable(context.local, names.length)
   try {
     const reader = rowReader(name, columns, table)

@@ -64,6 +64,7 @@ export async function findTable(
   return {
     name: table.shown,
     rowsEstimate: Number(found.rows),
+    namesInAnyCase: true,
     columns: columns.map((row) => columnOf(row, generated)),
     unique: [
       ...constraints.map((row) => ({ columns: namesIn(row.columns) })),

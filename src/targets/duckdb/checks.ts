@@ -1,24 +1,25 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
+import { identitySql } from '../../local/typing.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import { groupDigits } from '../../model/words.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { FoundTable } from './catalog.ts'
+import { readColumnSql } from './forms.ts'
 import { keptColumns } from './kept.ts'
 import { showIdentifier } from './table-name.ts'
 import { nativeOfType } from './types.ts'
 
-/** Whether a table that a run creates can hold the contract; DuckDB's own words decide on types that only it knows. */
-export async function checkNewTable(local: LocalConnection, contract: Contract): Promise<void> {
+/** Names that differ in case only are one to DuckDB, also in quotes. */
+function requireDistinctNames(contract: Contract): void {
   const seen = new Map<string, string>()
-  const names = [...contract.columns, ...keptColumns(contract.keep)].map(({ name }) => name)
-  for (const name of names) {
+  for (const { name } of [...contract.columns, ...keptColumns(contract.keep)]) {
     const other = seen.get(name.toLowerCase())
     if (other !== undefined) {
       throw new StetError(
         'STET_COLUMNS',
-        `Cannot make a table with columns ${other} and ${name}: DuckDB takes them for one name`,
+        `Cannot load columns ${other} and ${name} into one table: DuckDB takes them for one name`,
         {
           hint: 'Rename one of them in the source, or name the columns that Stet keeps otherwise: --keep-updated-at, --keep-content-hash, --keep-gone (keep in a pipeline)',
         },
@@ -26,6 +27,11 @@ export async function checkNewTable(local: LocalConnection, contract: Contract):
     }
     seen.set(name.toLowerCase(), name)
   }
+}
+
+/** Whether a table that a run creates can hold the contract; DuckDB's own words decide on types that only it knows. */
+export async function checkNewTable(local: LocalConnection, contract: Contract): Promise<void> {
+  requireDistinctNames(contract)
   for (const column of contract.columns) {
     const native = nativeOfType(column.type, column.name)
     if (column.type.kind !== 'other') continue
@@ -46,6 +52,7 @@ export async function checkNewTable(local: LocalConnection, contract: Contract):
  * @throws {StetError} `STET_COLUMNS` with the statements that would make it so.
  */
 export function checkColumns(table: FoundTable, contract: Contract): void {
+  requireDistinctNames(contract)
   const byName = new Map(table.columns.map((column) => [column.name.toLowerCase(), column]))
   const missing = contract.columns.filter((column) => !byName.has(column.name.toLowerCase()))
   const kept = keptColumns(contract.keep).filter(({ name }) => !byName.has(name.toLowerCase()))
@@ -154,14 +161,16 @@ export async function requireUniqueKey(
   const key = contract.columns.filter((column) => column.key)
   if (key.length === 0) return
   const list = key.map((column) => `stet_t.${quoteIdentifier(column.name)}`)
+  // As keys are compared: under NOCASE `a` and `A` are two of them.
+  const identity = key.map((column) => identitySql(column, readColumnSql(column)))
   const notNull =
     write.nullKeys === 'match' ? '' : `where ${list.map((name) => `${name} is not null`).join(' and ')}`
   const [doubled] = await local.rows(`
-    select ${list.map((name, position) => `${name}::varchar as k${position}`).join(', ')}, count(*)::integer as copies
+    select ${list.map((name, position) => `any_value(${name})::varchar as k${position}`).join(', ')}, count(*)::integer as copies
       from ${table.qualified} as stet_t
            ${among}
            ${notNull}
-     group by ${list.join(', ')}
+     group by ${identity.join(', ')}
     having count(*) > 1
      limit 1`)
   if (doubled === undefined) return

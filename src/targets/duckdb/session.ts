@@ -103,13 +103,15 @@ export async function openSession(
       start = run
       await guarded(async () => {
         await migrateRecord(writer, catalogOf(file), run.stetVersion)
-        await startRun(writer, catalogOf(file), table.shown, run)
+        await startRun(writer, catalogOf(file), table.recorded, run)
       })
     },
 
     history: async (pipeline, name) => {
       if (file === null) return { watermark: null, frozen: false }
-      const history = await guarded(() => readHistory(writer, catalogOf(file), pipeline, table.shown, name))
+      const history = await guarded(() =>
+        readHistory(writer, catalogOf(file), pipeline, table.recorded, name),
+      )
       frozen = history.frozen
       return history
     },
@@ -130,7 +132,7 @@ export async function openSession(
         checkColumns(existing, agreed)
         if (isKeyEnforced(existing, agreed, write)) return
         // A table that a run has left with this key and this many rows has not been written since, or not to any harm.
-        const left = await findLeftState(writer, catalogOf(file), table.shown)
+        const left = await findLeftState(writer, catalogOf(file), table.recorded)
         const rows = await writer.count(`select count(*) from ${qualified()}`)
         if (left?.rows === rows && left.keyColumns === keyColumnsOf(agreed)) return
         await requireUniqueKey(writer, { name: existing.name, qualified: qualified() }, agreed, write)
@@ -186,7 +188,7 @@ export async function openSession(
         await beginTransaction(agreed)
         await finishRun(writer, catalogOf(file), record)
         if (extras !== undefined && start !== null)
-          await keepExtras(writer, catalogOf(file), table.shown, start, record, extras)
+          await keepExtras(writer, catalogOf(file), table.recorded, start, record, extras)
         await noteLeftState(writer, catalogOf(file), record.attemptId, qualified(), keyColumnsOf(agreed))
       })
       // From here on an abort comes too late: an interrupted COMMIT says nothing of what became of it.

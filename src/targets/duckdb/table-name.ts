@@ -10,6 +10,8 @@ export interface DuckDBTableName {
   readonly quoted: string
   /** For people: quoted only where it must be, and without the schema `main`. */
   readonly shown: string
+  /** How the record calls it. In lower case: DuckDB takes `"Orders"` and `orders` for one table, and so must its record. */
+  readonly recorded: string
 }
 
 const DEFAULT_SCHEMA = 'main'
@@ -19,14 +21,16 @@ const RECORD_SCHEMA = 'stet'
 /** @throws {StetError} `STET_CONFIG` when the text is no name of a table, or one in Stet's own schema. */
 export function duckdbTableName(text: string): DuckDBTableName {
   const { schema, table } = parseTableName(text)
+  const shown = (read: (part: string) => string) =>
+    schema === null || read(schema) === DEFAULT_SCHEMA
+      ? showIdentifier(read(table))
+      : `${showIdentifier(read(schema))}.${showIdentifier(read(table))}`
   const name: DuckDBTableName = {
     schema: schema ?? DEFAULT_SCHEMA,
     name: table,
     quoted: `${quoteIdentifier(schema ?? DEFAULT_SCHEMA)}.${quoteIdentifier(table)}`,
-    shown:
-      schema === null || schema === DEFAULT_SCHEMA
-        ? showIdentifier(table)
-        : `${showIdentifier(schema)}.${showIdentifier(table)}`,
+    shown: shown((part) => part),
+    recorded: shown((part) => part.toLowerCase()),
   }
   if (name.schema.toLowerCase() === RECORD_SCHEMA) {
     throw new StetError(

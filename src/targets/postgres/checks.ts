@@ -61,6 +61,8 @@ export function requireTable({ identity, kind, rules, hasInheritanceChildren }: 
   }
 }
 
+const SYSTEM_COLUMNS = new Set(['tableoid', 'ctid', 'xmin', 'xmax', 'cmin', 'cmax'])
+
 /** Refuses a new table whose names PostgreSQL would cut, or whose schema is not there. */
 export function requireCreatable(identity: TableIdentity, contract: Contract): void {
   if (!identity.schemaExists || identity.schema === '') {
@@ -70,8 +72,16 @@ export function requireCreatable(identity: TableIdentity, contract: Contract): v
       { hint: `Run: create schema ${quoteIdentifier(identity.schema)}` },
     )
   }
-  for (const column of contract.columns) requireIdentifierFits(column.name, IDENTIFIER_BYTES_MAX)
-  for (const name of keptNames(contract)) requireIdentifierFits(name, IDENTIFIER_BYTES_MAX)
+  for (const name of [...contract.columns.map((column) => column.name), ...keptNames(contract)]) {
+    requireIdentifierFits(name, IDENTIFIER_BYTES_MAX)
+    if (SYSTEM_COLUMNS.has(name)) {
+      throw new StetError(
+        'STET_COLUMNS',
+        `Cannot create ${identity.qualified} with a column "${name}": PostgreSQL has a column of that name in every table`,
+        { hint: 'Rename it in the source, or leave it out' },
+      )
+    }
+  }
 }
 
 /** Refuses a contract that the columns of the table cannot hold, with the statement that would change it. */
@@ -259,19 +269,21 @@ function isEnforcedByLock(
 }
 
 function keyError(
-  { identity, uniques }: CatalogTable,
+  { identity, uniques, partitionColumns }: CatalogTable,
   key: readonly string[],
   write: WriteStrategy,
   faults: readonly string[],
 ): StetError {
-  const list = key.map(quoteIdentifier).join(', ')
+  // Of a partitioned table PostgreSQL takes no unique constraint without the columns that it is partitioned by.
+  const enforced = [...key, ...(partitionColumns ?? []).filter((name) => !key.includes(name))]
+  const list = enforced.map(quoteIdentifier).join(', ')
   const unique = write.nullKeys === 'match' ? 'unique nulls not distinct' : 'unique'
   const why = faults.length === 0 ? 'no unique constraint covers exactly these columns' : faults.join('; ')
   return new StetError(
     'STET_KEY_CONSTRAINT',
     `Cannot load into ${identity.qualified} by (${key.join(', ')}): ${why} (G1)`,
     {
-      hint: `Run: alter table ${identity.qualified} add constraint ${quoteIdentifier(constraintName(identity.table, key, uniques))} ${unique} (${list})`,
+      hint: `Run: alter table ${identity.qualified} add constraint ${quoteIdentifier(constraintName(identity.table, enforced, uniques))} ${unique} (${list})`,
       details: { key },
     },
   )
@@ -307,7 +319,11 @@ const EXACT_TEXT_TYPES = new Set([
   'pg_lsn',
 ])
 
-function requireExactKey({ identity }: CatalogTable, column: CatalogColumn): void {
+/** Refuses a key column in which two different texts can be one key. */
+export function requireExactKey(
+  { identity }: Pick<CatalogTable, 'identity'>,
+  column: Pick<CatalogColumn, 'name' | 'type' | 'native' | 'base' | 'typeCategory' | 'coarseCollation'>,
+): void {
   const refuse = (why: string) =>
     new StetError(
       'STET_KEY_CONSTRAINT',

@@ -19,6 +19,7 @@ import {
 import type { Connection } from './connection.ts'
 import { describeError, isConnectionLoss, sqlstateOf } from './errors.ts'
 import { lockTable, requireLease, takeLease } from './locks.ts'
+import { requireExactNewKey, requireNullsNotDistinct } from './new-key.ts'
 import { resolveOutcome } from './outcome.ts'
 import { type Heartbeat, startHeartbeat } from './record/heartbeat.ts'
 import { readHistory } from './record/history.ts'
@@ -189,6 +190,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         }
         if (table === null) {
           requireCreatable(identity, contract)
+          await requireExactNewKey(connection, identity, contract)
           await requireNullsNotDistinct(connection, contract, write.nullKeys)
           prepared = { contract, enforcement: contract.columns.some(({ key }) => key) ? 'index' : 'none' }
           return
@@ -325,19 +327,4 @@ function withoutRecord(error: unknown, { mode, notice }: OpenTargetOptions): His
   if (mode !== 'plan' || sqlstateOf(error) !== '42501') throw error
   notice('The record in schema "stet" may not be read, so the plan knows of no watermark and no frozen slice')
   return { watermark: null, frozen: false }
-}
-
-async function requireNullsNotDistinct(
-  connection: Connection,
-  contract: Contract,
-  nullKeys: 'reject' | 'match' | undefined,
-): Promise<void> {
-  if (nullKeys !== 'match' || contract.columns.every(({ key }) => !key)) return
-  const [row] = await connection.query(
-    `select current_setting('server_version_num')::integer >= 150000 as able`,
-  )
-  if (row?.able === 't') return
-  throw new StetError('STET_CONFIG', 'nullKeys "match" needs PostgreSQL 15 or newer', {
-    hint: 'Leave --null-keys out (nullKeys in a pipeline): a NULL in the key is then a reject',
-  })
 }

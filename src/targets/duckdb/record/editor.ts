@@ -55,14 +55,14 @@ export async function openRecord(path: string, shown: string, signal: AbortSigna
         const version = await recordVersion(local, file.catalog)
         refuseNewerRecord(version)
         if (version < SLICES_VERSION) return null
-        return await findWatermark(local, file.catalog, pipeline, duckdbTableName(table).shown)
+        return await findWatermark(local, file.catalog, pipeline, duckdbTableName(table).recorded)
       } finally {
         await file.release()
       }
     },
 
     setWatermark: async ({ pipeline, table: written, cursor, definition, value }, by) => {
-      const table = duckdbTableName(written).shown
+      const table = duckdbTableName(written).recorded
       await change(async (catalog) => {
         const before = await findWatermark(local, catalog, pipeline, table)
         if (value !== null)
@@ -75,7 +75,7 @@ export async function openRecord(path: string, shown: string, signal: AbortSigna
     },
 
     thaw: async (written, slice, by) => {
-      const table = duckdbTableName(written).shown
+      const table = duckdbTableName(written).recorded
       if ((await lookAtFile(path, shown)) === 'missing') return false
       return change(async (catalog) => {
         if (!(await isFrozen(local, catalog, table, slice))) return false

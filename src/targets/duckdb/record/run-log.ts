@@ -74,7 +74,7 @@ export async function openRunLog(path: string, shown: string, signal: AbortSigna
         `($1 is null or pipeline = $1) and ($2 is null or table_name = $2) ${newestFirst} limit $3::bigint`,
         [
           pipeline ?? null,
-          table === undefined ? null : duckdbTableName(table).shown,
+          table === undefined ? null : duckdbTableName(table).recorded,
           String(last ?? LISTED_MAX),
         ],
       ),

@@ -1,3 +1,4 @@
+import { StetError } from '../../../errors.ts'
 import type { Watermark } from '../../../model/slice.ts'
 import type { RecordEditor } from '../../../model/target.ts'
 import { parseTableName } from '../../shared/table-name.ts'
@@ -8,11 +9,14 @@ import { settingsSql } from '../settings.ts'
 import { inTransactionOf } from '../transaction.ts'
 import { writeEvent } from './events.ts'
 import { isFrozen } from './history.ts'
+import { releaseLease, tryLease, until } from './lease.ts'
 import { migrate } from './migrations.ts'
 import { readWatermark } from './watermark.ts'
 
-/** Milliseconds that a person waits for the commit of a run that moves the same watermark. */
+/** Milliseconds that a person waits for a run that is under way. */
 const LOCK_TIMEOUT_MS = 10_000
+/** How old the heartbeat of a run may be that keeps a slice from being thawed, in milliseconds. */
+const LEASE_TIMEOUT_MS = 15_000
 
 /** Opens the record for changes by hand, and brings it up to date first. Closes the connection with itself. */
 export async function openEditor(connection: Connection): Promise<RecordEditor> {
@@ -50,14 +54,37 @@ export async function openEditor(connection: Connection): Promise<RecordEditor> 
         })
       }),
 
-    thaw: (table, slice, by) =>
-      doing('thaw the slice', async () => {
-        const name = await nameOf(table)
-        if (!(await isFrozen(connection, name, slice))) return false
-        const detail = `slice ${slice} may change again, until the next snapshot of it`
-        await writeEvent(connection, { kind: 'thaw', pipeline: null, table: name, slice, detail, by })
-        return true
-      }),
+    thaw: async (table, slice, by) => {
+      let holder = ''
+      const thawed = await until(
+        () =>
+          doing('thaw the slice', async () => {
+            const name = await nameOf(table)
+            if (!(await isFrozen(connection, name, slice))) return false
+            // As a run would: one that has looked before it at what is frozen would freeze the slice again when it ends.
+            const outcome = await tryLease(connection, {
+              name: { table: name, slice },
+              start: { attemptId: `thaw by ${by}`, runId: 'thaw', holder: by },
+              leaseTimeoutMs: LEASE_TIMEOUT_MS,
+              heartbeatProcess: null,
+            })
+            if (outcome.lease === null) {
+              holder = outcome.holder
+              return null
+            }
+            const detail = `slice ${slice} may change again, until the next snapshot of it`
+            await writeEvent(connection, { kind: 'thaw', pipeline: null, table: name, slice, detail, by })
+            await releaseLease(connection, outcome.lease)
+            return true
+          }),
+        { timeoutMs: LOCK_TIMEOUT_MS },
+      )
+      if (thawed !== null) return thawed
+      throw new StetError('STET_LOCKED', `Slice ${slice} of ${table} is being loaded by ${holder} (G7)`, {
+        hint: 'Nothing was thawed, since that run goes by what was frozen when it began. Thaw when it has ended',
+        details: { table, slice, holder },
+      })
+    },
 
     forgetSlice: (pipeline, table, slice, by) =>
       doing('forget the slice', async () => {

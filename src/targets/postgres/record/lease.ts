@@ -17,7 +17,7 @@ export interface Lease extends LeaseName {
 
 export interface TakeLeaseOptions {
   readonly name: LeaseName
-  readonly start: RunStart
+  readonly start: Pick<RunStart, 'attemptId' | 'runId' | 'holder'>
   /** How old a heartbeat may be. */
   readonly leaseTimeoutMs: number
   /** The process that serves the heartbeat, where it is known for certain; it ends when the holder's process does. */

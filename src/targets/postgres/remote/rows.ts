@@ -1,4 +1,5 @@
 import { TIED_ROWS_SHOWN, tieError } from '../../../local/newest.ts'
+import { isTimeType } from '../../../model/column-type.ts'
 import type { ContractColumn } from '../../../model/columns.ts'
 import type { Seen, ShownRow } from '../../../model/remote.ts'
 import type { CursorWindow, Slice } from '../../../model/slice.ts'
@@ -32,8 +33,16 @@ export async function keepWindow(
   const outside = await count(isOutside)
   if (outside > 0) await connection.query(`delete from ${STAGE} as s where ${isOutside}`)
   const withoutCursor = await count(`s.${id} is null`)
-  const [greatest] = await connection.query(`select max(s.${id})::text as value from ${STAGE} as s`)
+  const [greatest] = await connection.query(
+    `select max(s.${id})::text as value from ${STAGE} as s where ${isMeasureSql(column)}`,
+  )
   return { outside, later, withoutCursor, greatest: greatest?.value ?? null }
+}
+
+/** What is no number or no moment would be the greatest for ever, and no later row would be read (G4). */
+function isMeasureSql({ id, type }: ContractColumn): string {
+  if (isTimeType(type)) return `isfinite(s.${id})`
+  return type.kind === 'numeric' ? `s.${id} <> all ('{NaN,Infinity,-Infinity}'::numeric[])` : 'true'
 }
 
 /** Rows of the stage that belong to another slice: how many, and some of them. */
