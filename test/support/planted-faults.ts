@@ -128,8 +128,9 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'a failed DuckDB transaction whose COMMIT says nothing',
     file: 'targets/duckdb/session.ts',
-    find: 'if (kept?.status !== record.status) {',
-    replace: 'if (kept?.status !== record.status && failure !== null) {',
+    find: 'if ((await statusAtEnd(writer, catalogOf(file), record.attemptId)) !== record.status) {',
+    replace:
+      'if (failure !== null && (await statusAtEnd(writer, catalogOf(file), record.attemptId)) !== record.status) {',
     test: 'src/targets/duckdb/record.test.ts',
     caughtBy: '',
   },
