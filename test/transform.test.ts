@@ -113,6 +113,10 @@ eachTarget((_, create) => {
         'a promise; it must not be async',
       )
       await expect(attempt((() => 'oops') as never)).rejects.toThrow('returned "oops"')
+      await expect(attempt((() => undefined) as never)).rejects.toThrow('returned nothing')
+      await expect(
+        attempt(((row: TransformRow) => ({ ...row, amount: row.amuont })) as never),
+      ).rejects.toThrow('undefined in "amount"')
       const thrown = attempt(() => {
         throw new Error('boom')
       })

@@ -139,7 +139,7 @@ async function transformByRow(
         if (column !== undefined) row[column.name] = field == null ? null : column.read(field)
       }
       const answer = callUser(change, row)
-      if (answer === null || answer === undefined) {
+      if (answer === null) {
         filtered++
         continue
       }
@@ -190,7 +190,7 @@ const NOT_FINITE: Readonly<Record<string, number>> = {
 function callUser(
   change: (row: TransformRow) => TransformRow | readonly TransformRow[] | null,
   row: TransformRow,
-): TransformRow | readonly TransformRow[] | null | undefined {
+): TransformRow | readonly TransformRow[] | null {
   try {
     return change(row)
   } catch (cause) {
@@ -205,11 +205,18 @@ function callUser(
   }
 }
 
-/** A transform that is `async` gives a promise, which has no columns and would load as a row of NULLs. */
+/**
+ * A transform that is `async` gives a promise, which has no columns and would load as a row of NULLs; one whose `return` was
+ * forgotten gives nothing, and all rows would be left out without anybody having said so.
+ */
 function refuseNonRow(row: unknown): void {
   if (typeof row === 'object' && row !== null && !('then' in row)) return
   const what =
-    typeof row === 'object' && row !== null ? 'a promise; it must not be async' : `${JSON.stringify(row)}`
+    row === undefined
+      ? 'nothing'
+      : typeof row === 'object' && row !== null
+        ? 'a promise; it must not be async'
+        : `${JSON.stringify(row)}`
   throw new StetError('STET_CONFIG', `The row transform returned ${what}`, {
     hint: 'Return an object with the columns of the row, several of them in an array, or null to leave the row out',
   })
@@ -262,7 +269,10 @@ function textOfValue(value: unknown, name: string): string | null {
     case 'boolean':
       return String(value)
     case 'undefined':
-      return null
+      // A misspelt column of the row, or a key that a lookup does not have.
+      throw new StetError('STET_CONFIG', `The row transform returned undefined in "${name}"`, {
+        hint: 'Return null for NULL',
+      })
     default:
       if (value === null) return null
       throw new StetError(
