@@ -71,48 +71,68 @@ async function withClient(url, act) {
   return seconds
 }
 
-/** A proof of 10,010 commits, and the same job run once, straight at a server. */
+/** No machine that anybody waits for needs longer; one on which it does is too busy to measure on. */
+const PROOF_LIMIT_MS = 20 * 60_000
+const SAMPLES = fileURLToPath(new URL('../test/prove/samples', import.meta.url))
+const JOB = `${SAMPLES}/18_bad_loop_10k_resume_by_count`
+const HERE = fileURLToPath(import.meta.url)
+
+/**
+ * A proof of 10,010 commits, and the same job run straight at a server: before, after, and the median of all counts, so that
+ * a slow minute of the machine does not make the proof look cheap or dear.
+ */
 export async function roundOfProof(note) {
-  const samples = fileURLToPath(new URL('../test/prove/samples', import.meta.url))
-  const job = `${samples}/18_bad_loop_10k_resume_by_count`
-  const bin = fileURLToPath(new URL('../dist/cli/bin.js', import.meta.url))
-  const from = fileURLToPath(import.meta.url)
   const group = 'Proof, 10,010 commits'
+  const once = async () => note(group, 'limit: one run', await secondsOfOneRun())
+  for (let n = 0; n < 3; n++) await once()
+  const bin = fileURLToPath(new URL('../dist/cli/bin.js', import.meta.url))
+  const passed = ['--env', 'N=10000', '--env', `SAMPLES_REQUIRE_FROM=${HERE}`]
+  const words = [
+    'prove',
+    '--json',
+    '--work',
+    JOB,
+    '--seed',
+    `${SAMPLES}/common.sql`,
+    ...passed,
+    '--',
+    'bash',
+    'run',
+  ]
+  const { status, error, stdout, stderr } = spawnSync(process.execPath, [bin, ...words], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    timeout: PROOF_LIMIT_MS,
+    // It removes its server and its folders then.
+    killSignal: 'SIGINT',
+  })
+  for (let n = 0; n < 3; n++) await once()
+  if (error?.code === 'ETIMEDOUT') {
+    note(group, 'the proof, NOT ENDED within', PROOF_LIMIT_MS / 1000)
+    return
+  }
+  if (status !== 1) throw new Error(stderr)
+  const { ms, clean, counts } = JSON.parse(stdout)
+  // The job's own script is written first: two changes of a file.
+  const commits = clean.points.filter(({ kind }) => kind === 'commit').length
+  if (commits !== 10_010) throw new Error(`${commits} commits`)
+  note(group, `the proof, ${counts.planned} trials`, ms / 1000)
+  note(group, 'its clean run, recorded', clean.ms / 1000)
+}
+
+async function secondsOfOneRun() {
   const folder = mkdtempSync(join(tmpdir(), 'stet-bench-'))
   const server = await openPostgres()
   try {
-    const environment = { ...process.env, N: '10000', SAMPLES_REQUIRE_FROM: from, DATABASE_URL: server.url }
-    const seeded = spawnSync('psql', ['-qX', '-f', `${samples}/common.sql`, server.url], { encoding: 'utf8' })
+    const environment = { ...process.env, N: '10000', SAMPLES_REQUIRE_FROM: HERE, DATABASE_URL: server.url }
+    const seeded = spawnSync('psql', ['-qX', '-f', `${SAMPLES}/common.sql`, server.url], { encoding: 'utf8' })
     if (seeded.status !== 0) throw new Error(seeded.stderr)
     const started = performance.now()
-    const once = spawnSync('bash', [`${job}/run`], { cwd: folder, env: environment, encoding: 'utf8' })
+    const once = spawnSync('bash', [`${JOB}/run`], { cwd: folder, env: environment, encoding: 'utf8' })
     if (once.status !== 0) throw new Error(once.stderr)
-    note(group, 'limit: one run', (performance.now() - started) / 1000)
+    return (performance.now() - started) / 1000
   } finally {
     await server[Symbol.asyncDispose]()
     rmSync(folder, { recursive: true })
   }
-  const passed = ['--env', 'N=10000', '--env', `SAMPLES_REQUIRE_FROM=${from}`]
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [
-      bin,
-      'prove',
-      '--json',
-      '--work',
-      job,
-      '--seed',
-      `${samples}/common.sql`,
-      ...passed,
-      '--',
-      'bash',
-      'run',
-    ],
-    { encoding: 'utf8', maxBuffer: 1 << 28 },
-  )
-  if (status !== 1) throw new Error(stderr)
-  const { ms, clean, counts } = JSON.parse(stdout)
-  if (clean.points.length !== 10_010) throw new Error(`${clean.points.length} points`)
-  note(group, `the proof, ${counts.planned} trials`, ms / 1000)
-  note(group, 'its clean run', clean.ms / 1000)
 }

@@ -136,6 +136,10 @@ const TABLE: readonly Expected[] = [
   { sample: '20_bad_append_runlog_ok', verdict: 'convicted', twice: ['doubled'], classes: ['doubled'] },
 ]
 
+/** STET_PROVE_REPEAT=10 proves each of them ten times in a row, each time with the same outcome. */
+const TIMES = Number(process.env['STET_PROVE_REPEAT'] ?? 1)
+const RUNS = Array.from({ length: TIMES }, (_, at) => TABLE.map((one) => ({ ...one, round: at + 1 }))).flat()
+
 /** Two checkpoints of a thousand show what ten show; STET_PROVE_FULL runs all 10,000. */
 const isFull = process.env['STET_PROVE_FULL'] !== undefined
 
@@ -163,8 +167,8 @@ const sorted = (classes: Iterable<Class>) => [...new Set(classes)].sort()
 describe.skipIf(!hasPsql)('the sample pipelines (they need psql)', { timeout: PATIENCE_MS }, () => {
   const lacksPsycopg2 = pythonLacks('psycopg2')
 
-  test.for(TABLE)(
-    '$sample: $verdict',
+  test.for(RUNS)(
+    TIMES === 1 ? '$sample: $verdict' : '$sample: $verdict, round $round',
     { timeout: PATIENCE_MS },
     async ({ sample, verdict, twice, classes, touched, onlyBy, needs }, { skip }) => {
       skip(needs === 'psycopg2' && lacksPsycopg2, 'python has no psycopg2')

@@ -9,6 +9,9 @@ import { hasPsql, PATIENCE_MS, proveIt, pythonLacks } from './support.ts'
 const tools = fileURLToPath(new URL('tools', import.meta.url))
 const SEED = fileURLToPath(new URL('../../examples/doubled-revenue/seed.sql', import.meta.url))
 
+/** Starting dbt or dlt takes seconds, and a proof starts them a hundred times. */
+const TOOLS_PATIENCE_MS = 6 * PATIENCE_MS
+
 /** Opt-in: PATH has to lead to a Python with dbt-postgres, dlt and pandas. */
 const isAsked = process.env['STET_PROVE_TOOLS'] !== undefined && hasPsql
 const lacksDbt = !isAsked || spawnSync('dbt', ['--version']).status !== 0
@@ -82,7 +85,7 @@ const TOOLS: readonly Tool[] = [
 ]
 
 for (const { name, folder, command, verdict, isMissing, ignore = [] } of TOOLS) {
-  test.skipIf(isMissing)(`${name}: ${verdict}`, { timeout: PATIENCE_MS }, async () => {
+  test.skipIf(isMissing)(`${name}: ${verdict}`, { timeout: TOOLS_PATIENCE_MS }, async () => {
     const proof = await proveIt({
       command,
       workFolder: `${tools}/${folder}`,

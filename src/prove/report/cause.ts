@@ -16,23 +16,27 @@ export function causeOf(difference: Difference, trials: readonly TrialResult[], 
   const only = (kind: string) => [...kinds].every((one) => one === kind)
   if (difference.class === 'not two at once') return NOT_TWO_AT_ONCE
   if (difference.class === 'left behind') return difference.kind === 'file' ? FILE_LEFT_BEHIND : LEFT_BEHIND
-  if (difference.class === 'stuck') return STUCK
+  // What a rerun that fails has not repaired is missing for that reason.
+  const isStuck = trials.every((trial) => trial.differences.some((one) => one.class === 'stuck'))
+  if (isStuck) return isTwice ? STUCK_TWICE : STUCK
   if (difference.kind === 'request') return requestCause(difference, isTwice)
   if (trials.every((trial) => trial.claimsSuccess)) return only('cut after') ? BLIND_RETRY : ERRORS_IGNORED
   if (isTwice) return twiceCause(difference)
   if (difference.kind === 'file') return commitsOf(proof) === 0 ? FILES_APART : STATE_AND_FILE
-  if (difference.class === 'lost') return STATE_BEFORE_LOAD
+  if (difference.class === 'lost') return onePoint(proof) ? MARK_FIRST : STATE_BEFORE_LOAD
   return onePoint(proof) ? MARK_OUTSIDE : STATE_AFTER_LOAD
 }
 
-function twiceCause({ kind, class: name, note }: Difference): Cause | null {
+function twiceCause({ kind, class: name, note, clean, here }: Difference): Cause | null {
   if (kind === 'file') return APPENDED
   if (name === 'doubled') return note === null ? NO_KEY : ADDED_UP
-  return null
+  if (kind !== 'table') return null
+  if (name === 'lost') return TAKEN_AWAY
+  return here > clean ? OTHER_ROWS : BUILT_ON
 }
 
 function requestCause({ class: name }: Difference, isTwice: boolean): Cause {
-  if (name === 'lost') return STATE_BEFORE_LOAD
+  if (name === 'lost') return NOTED_BEFORE_SENT
   return isTwice ? REQUEST_REPEATED : FRESH_KEY
 }
 
@@ -53,6 +57,18 @@ const ADDED_UP: Cause = {
   why: 'the run adds to a value instead of setting it.',
   cure: 'Compute the value from its source each time, or remember in the same transaction what was added.',
 }
+const OTHER_ROWS: Cause = {
+  why: 'a second run adds rows that a clean run does not leave: under new keys (a sequence, a uuid, the time), or the next ones.',
+  cure: 'Derive the key from what is loaded and upsert by it, and let the arguments of the run say what it loads.',
+}
+const BUILT_ON: Cause = {
+  why: 'a second run starts from what the first has left, and ends in other values.',
+  cure: 'Compute each value from its source, not from the value that is there.',
+}
+const TAKEN_AWAY: Cause = {
+  why: 'a second run removes rows of the first and does not find again what they were made from.',
+  cure: 'Leave the source as it is, or take from it and fill the target in one transaction, without emptying the target.',
+}
 const APPENDED: Cause = {
   why: 'the run appends to a file that an earlier run has filled.',
   cure: 'Write to another file beside it and rename that over the old one at the end.',
@@ -60,6 +76,10 @@ const APPENDED: Cause = {
 const STATE_BEFORE_LOAD: Cause = {
   why: 'the run remembers how far it came before the rows are safe. A crash in between skips them for ever.',
   cure: 'Save the position in the same transaction as the rows.',
+}
+const MARK_FIRST: Cause = {
+  why: 'the mark that the rows are loaded is set before they are safe. A crash in between skips them for ever.',
+  cure: 'Keep the mark in the database and write it in the same transaction as the rows.',
 }
 const STATE_AFTER_LOAD: Cause = {
   why: 'rows and the note that they are loaded are committed apart. A crash in between loads them again.',
@@ -89,6 +109,10 @@ const FRESH_KEY: Cause = {
   why: 'the request is sent again with another Idempotency-Key, so the service takes it for a new one.',
   cure: 'Derive the key from what is asked for, such as a hash of order and amount, and never from time or chance.',
 }
+const NOTED_BEFORE_SENT: Cause = {
+  why: 'the run notes that the request is sent before it sends it. A crash in between, and nobody sends it any more.',
+  cure: 'Note what is to be sent in the same transaction as the rows, and mark it as sent after the answer; send it with a key.',
+}
 const REQUEST_REPEATED: Cause = {
   why: 'every run sends the request again.',
   cure: 'Note what was sent, and send an Idempotency-Key that is derived from the content.',
@@ -112,6 +136,10 @@ const CHANGE_MISSED: Cause = {
 const KEYS_ALONE: Cause = {
   why: 'every run sends the request again and relies on the service to know its key. Services forget keys, after hours or days.',
   cure: 'Note in the database what was sent, and do not send it again; the key is for the crash in between.',
+}
+const STUCK_TWICE: Cause = {
+  why: 'what the first run has left makes every further run fail.',
+  cure: 'Let the run start with what is there already: on conflict, create … if not exists, delete before insert.',
 }
 const STUCK: Cause = {
   why: 'what the interrupted run left makes every further run fail until somebody cleans up.',

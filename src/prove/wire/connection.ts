@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Faults, Strike } from './faults.ts'
 import { errorResponse, framer, message, type Piece, sqlStateOf, textsOf } from './frames.ts'
+import { outletOf } from './outlet.ts'
 import { pump } from './pump.ts'
 import { reset } from './reset.ts'
 import type { Answer, MutableUnit, Unit } from './unit.ts'
@@ -49,6 +50,8 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
   let batchSql: string[] = []
   let copy: Pending | null = null
   let isReady = false
+  const toClient = outletOf(client)
+  const toServer = outletOf(server)
 
   const cut = () => {
     // A clean end reads as an orderly shutdown in some drivers; a lost network reads as a reset.
@@ -57,8 +60,8 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
   }
 
   const sendBatch = (...last: readonly Buffer[]) => {
-    for (const bytes of batch) server.write(bytes)
-    for (const bytes of last) server.write(bytes)
+    for (const bytes of batch) toServer.write(bytes)
+    for (const bytes of last) toServer.write(bytes)
     batch = []
     batchBytes = 0
   }
@@ -86,6 +89,7 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
       strike.fire(one.unit)
       if (/^(57P|08)/.test(fault.error)) {
         // The server says so and closes: that is what a shutdown or a terminated backend looks like.
+        toClient.flush()
         client.end(errorResponse('FATAL', fault.error, 'terminating connection (injected by stet prove)'))
         server.destroy()
         return undefined
@@ -168,14 +172,14 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
     if (type === 'Z' && isReady && one !== undefined) return answered(one, bytes)
     if (type === 'Z') isReady = true
     if (one === undefined || !isReady) {
-      client.write(bytes)
+      toClient.write(bytes)
       return undefined
     }
     if (type === 'G') {
       copy = one
       // An extended COPY: its Sync has been swallowed by the copy mode.
       if (one.isExtended) pending.shift()
-      client.write(bytes)
+      toClient.write(bytes)
       return undefined
     }
     if (type === 'C') one.tags.push(textsOf(bytes, 1)[0] ?? '')
@@ -184,7 +188,7 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
       one.error = one.errorCode ?? sqlStateOf(bytes)
       if (one.errorCode !== null) shown = errorResponse('ERROR', one.errorCode, 'injected by stet prove')
     } else if (one.errorCode !== null) return undefined
-    if (one.after === null) client.write(shown)
+    if (one.after === null) toClient.write(shown)
     else if ('hold' in one.after.fault) one.held.push(shown)
     return undefined
   }
@@ -202,19 +206,33 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
   const deliver = (one: Pending, bytes: Buffer): void | Promise<void> => {
     const strike = one.after
     if (strike === null) {
-      client.write(bytes)
+      toClient.write(bytes)
       return undefined
     }
     strike.fire(one.unit)
     if ('cut' in strike.fault) return cut()
     return strike.released.then(() => {
-      for (const held of one.held) client.write(held)
-      client.write(bytes)
+      for (const held of one.held) toClient.write(held)
+      toClient.write(bytes)
     })
   }
 
-  pump({ from: client, to: server, framer: framer(CLIENT_TYPES), handle: fromClient, onFailure: cut })
-  pump({ from: server, to: client, framer: framer(SERVER_TYPES), handle: fromServer, onFailure: cut })
+  pump({
+    from: client,
+    to: server,
+    outlet: toServer,
+    framer: framer(CLIENT_TYPES),
+    handle: fromClient,
+    onFailure: cut,
+  })
+  pump({
+    from: server,
+    to: client,
+    outlet: toClient,
+    framer: framer(SERVER_TYPES),
+    handle: fromServer,
+    onFailure: cut,
+  })
 }
 
 /** A statement that makes the server raise the error, with the effect on the transaction that the real one has. */

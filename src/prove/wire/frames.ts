@@ -56,7 +56,12 @@ export function framer(wanted: string): Framer {
       } else {
         const length = 1 + input.readUInt32BE(at + 1)
         const typeCode = input[at] ?? 0
-        if (isWanted[typeCode] === 1) {
+        if (isWanted[typeCode] === 1 && input.length - at >= length) {
+          flushPassed(at)
+          pieces.push({ type: String.fromCharCode(typeCode), bytes: input.subarray(at, at + length) })
+          at += length
+          passFrom = at
+        } else if (isWanted[typeCode] === 1) {
           flushPassed(at)
           collecting = { type: String.fromCharCode(typeCode), missing: length, parts: [] }
           passFrom = at

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto'
 
-// Alternatives in the order PostgreSQL reads them; what none of them takes is one character of an operator.
+// Alternatives in the order PostgreSQL reads them; what none of them takes is one character of an operator. Their groups
+// have numbers because names cost half of the time, and this runs once for each statement of a loop.
 const TOKEN = new RegExp(
   [
-    String.raw`(?<space>\s+|--[^\n]*)`,
-    String.raw`(?<comment>\/\*)`,
-    String.raw`(?<literal>(?:\b[eE]|\b[xXbBnN]|\b[uU]&)?'(?:[^']|'')*')`,
-    String.raw`(?<dollar>\$(?:[A-Za-z_]\w*)?\$)`,
-    '(?<quoted>"(?:[^"]|"")*")',
-    String.raw`(?<number>\$?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)`,
-    String.raw`(?<word>[\p{L}_][\p{L}\p{N}_$]*)`,
-    String.raw`(?<operator>(?:(?!--|\/\*)[-+*/<>=~!@#%^&|?:])+)`,
-    String.raw`(?<other>[\s\S])`,
+    String.raw`(\s+|--[^\n]*)`,
+    String.raw`(\/\*)`,
+    String.raw`((?:\b[eE]|\b[xXbBnN]|\b[uU]&)?'(?:[^']|'')*')`,
+    String.raw`(\$(?:[A-Za-z_]\w*)?\$)`,
+    '"(?:[^"]|"")*"',
+    String.raw`(\$?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)`,
+    String.raw`([\p{L}_][\p{L}\p{N}_$]*)`,
+    String.raw`(?:(?!--|\/\*)[-+*/<>=~!@#%^&|?:])+`,
+    String.raw`[\s\S]`,
   ].join('|'),
   'gyu',
 )
@@ -31,26 +32,39 @@ export function labelOf(sql: string, { foldDigits = false }: LabelOptions = {}):
   const tokens: string[] = []
   TOKEN.lastIndex = 0
   for (let match = TOKEN.exec(sql); match !== null; match = TOKEN.exec(sql)) {
-    const found = match.groups ?? {}
-    if (found.space !== undefined) continue
-    if (found.comment !== undefined) TOKEN.lastIndex = endOfComment(sql, TOKEN.lastIndex)
-    else if (found.dollar !== undefined) {
-      const end = sql.indexOf(found.dollar, TOKEN.lastIndex)
-      TOKEN.lastIndex = end < 0 ? sql.length : end + found.dollar.length
+    const [, space, comment, literal, dollar, number, word] = match
+    if (space !== undefined) continue
+    if (comment !== undefined) TOKEN.lastIndex = endOfComment(sql, TOKEN.lastIndex)
+    else if (dollar !== undefined) {
+      const end = sql.indexOf(dollar, TOKEN.lastIndex)
+      TOKEN.lastIndex = end < 0 ? sql.length : end + dollar.length
       tokens.push('?')
-    } else if (found.literal !== undefined) {
-      if (/^e/i.test(found.literal)) {
+    } else if (literal !== undefined) {
+      if (/^e/i.test(literal)) {
         ESCAPED_LITERAL.lastIndex = match.index + 1
         if (ESCAPED_LITERAL.test(sql)) TOKEN.lastIndex = ESCAPED_LITERAL.lastIndex
       }
       tokens.push('?')
-    } else if (found.number !== undefined) tokens.push('?')
+    } else if (number !== undefined) tokens.push('?')
     else {
-      const name = found.word?.toLowerCase() ?? match[0]
+      const name = word?.toLowerCase() ?? match[0]
       tokens.push(foldDigits && name.length > 1 ? name.replace(/\d+/g, '#') : name)
     }
   }
-  return shorten(foldLists(tokens))
+  return labelOfTokens(tokens.join(' '))
+}
+
+/** Of statements that differ in their values only the tokens are the same already. */
+const folded = new Map<string, string>()
+const LABELS_KEPT = 1000
+
+function labelOfTokens(tokens: string): string {
+  const known = folded.get(tokens)
+  if (known !== undefined) return known
+  const label = shorten(foldLists(tokens))
+  if (folded.size >= LABELS_KEPT) folded.clear()
+  if (tokens.length < 10_000) folded.set(tokens, label)
+  return label
 }
 
 /** PostgreSQL's block comments nest. */
@@ -66,11 +80,8 @@ function endOfComment(sql: string, from: number): number {
 }
 
 /** `(?, ?), (?, ?)` becomes `(?)`: a batch of 500 rows and one of 13 are the same line of a program. */
-function foldLists(tokens: readonly string[]): string {
-  const text = tokens
-    .join(' ')
-    .replace(/ ?([(),.;]|::) ?/g, '$1')
-    .replace(/;+$/, '')
+function foldLists(tokens: string): string {
+  const text = tokens.replace(/ ?([(),.;]|::) ?/g, '$1').replace(/;+$/, '')
   return text
     .replace(/([(,])- \?/g, '$1?')
     .replace(/\?(?:,\?)+/g, '?')

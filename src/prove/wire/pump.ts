@@ -1,9 +1,12 @@
 import type { Socket } from 'node:net'
 import type { Framer, Piece } from './frames.ts'
+import type { Outlet } from './outlet.ts'
 
 export interface PumpOptions {
   readonly from: Socket
   readonly to: Socket
+  /** Of `to`. */
+  readonly outlet: Outlet
   readonly framer: Framer
   /** Writes what is to go on; a promise makes everything behind it wait. */
   readonly handle: (piece: Piece) => void | Promise<void>
@@ -11,7 +14,7 @@ export interface PumpOptions {
 }
 
 /** Hands the pieces of one direction to `handle`, in order, no faster than `to` takes what is written to it. */
-export function pump({ from, to, framer, handle, onFailure }: PumpOptions): void {
+export function pump({ from, to, outlet, framer, handle, onFailure }: PumpOptions): void {
   let pieces: Piece[] = []
   let at = 0
   let isWaiting = false
@@ -28,13 +31,12 @@ export function pump({ from, to, framer, handle, onFailure }: PumpOptions): void
     what.then(goOn, onFailure)
   }
   const run = () => {
-    to.cork()
     while (at < pieces.length && !isWaiting) {
       const piece = pieces[at++]
       const done = piece === undefined ? undefined : handle(piece)
       if (done !== undefined) wait(done)
     }
-    to.uncork()
+    outlet.flush()
     if (isWaiting) return
     pieces = []
     at = 0
@@ -44,7 +46,11 @@ export function pump({ from, to, framer, handle, onFailure }: PumpOptions): void
   }
 
   from.on('data', (chunk: Buffer) => {
-    for (const piece of framer(chunk)) pieces.push(piece)
+    const more = framer(chunk)
+    if (at === pieces.length) {
+      pieces = more
+      at = 0
+    } else for (const piece of more) pieces.push(piece)
     if (!isWaiting) run()
   })
   from.on('end', () => {

@@ -19,7 +19,7 @@ const LABELS_KEPT = 1000
 
 export function unitCounter(toLabel: (sql: string) => string = labelOf): UnitCounter {
   const all: MutableUnit[] = []
-  const occurrences = new Map<string, number>()
+  const kinds = kindsOfUnits()
   const labels = new Map<string, string>()
 
   /** A loop sends one text 10,000 times. */
@@ -41,10 +41,9 @@ export function unitCounter(toLabel: (sql: string) => string = labelOf): UnitCou
         trace.first = n
         trace.signature = ''
       }
-      trace.signature = signatureOf(trace.signature, label)
-      trace.open = staysOpen(label, trace.open)
-      const occurrence = (occurrences.get(trace.signature) ?? 0) + 1
-      occurrences.set(trace.signature, occurrence)
+      const kind = kinds(trace, label)
+      trace.signature = kind.signature
+      trace.open = kind.leavesOpen
       const unit: MutableUnit = {
         n,
         connection,
@@ -52,12 +51,37 @@ export function unitCounter(toLabel: (sql: string) => string = labelOf): UnitCou
         label,
         signature: trace.signature,
         transaction: trace.first,
-        occurrence,
+        occurrence: ++kind.occurrences,
         answer: null,
       }
       all.push(unit)
       return unit
     },
+  }
+}
+
+/** All units of one label in one place of their transactions. */
+interface Kind {
+  readonly signature: string
+  /** Whether a transaction is open behind it. */
+  readonly leavesOpen: boolean
+  occurrences: number
+}
+
+/** What a loop sends 10,000 times is hashed once. */
+function kindsOfUnits(): (trace: TransactionTrace, label: string) => Kind {
+  // By what came before in the transaction, which is the empty string where none is open, and then by label.
+  const known = new Map<string, Map<string, Kind>>()
+  return ({ signature: before, open }, label) => {
+    const next = known.get(before) ?? new Map<string, Kind>()
+    known.set(before, next)
+    const kind = next.get(label) ?? {
+      signature: signatureOf(before, label),
+      leavesOpen: staysOpen(label, open),
+      occurrences: 0,
+    }
+    next.set(label, kind)
+    return kind
   }
 }
 
