@@ -1,4 +1,5 @@
-// `npm run bench [-- --rows 1000000,5000000 --rounds 3 --targets postgres,duckdb --memory 1GB]`, or `-- --backfill`
+// `npm run bench [-- --rows 1000000,5000000 --rounds 3 --targets postgres,duckdb --memory 1GB]`, or `-- --backfill`, or one of
+// `-- --targets partitions`, `prove`, `check`
 // Prints ratios: each figure and its limit come from the same interleaved run, medians over the rounds. The machine's own speed
 // falls out of a ratio; seconds are given for orientation only.
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -38,7 +39,7 @@ function note(group, name, value) {
   figures.push({ group, name, value })
 }
 
-const isApart = values.targets === 'prove' || values.targets === 'partitions'
+const isApart = ['prove', 'partitions', 'check'].includes(values.targets)
 for (const rows of isApart ? [] : values.rows.split(',').map(Number)) {
   const folder = `bench/data/${rows}`
   await generateOrders(rows, folder)
@@ -51,7 +52,9 @@ for (const rows of isApart ? [] : values.rows.split(',').map(Number)) {
     if (values.targets.includes('duckdb')) await roundOfDuckdb(rows, folder)
   }
 }
-if (values.targets === 'partitions') {
+if (values.targets === 'check') {
+  await import('./check.mjs')
+} else if (values.targets === 'partitions') {
   if (!hasPsql()) throw new Error('The bench of partitions needs psql for its textbook')
   for (let round = 0; round < Number(values.rounds); round++) await roundOfPartitions(note)
 } else if (values.targets.includes('prove')) {

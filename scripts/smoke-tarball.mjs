@@ -1,6 +1,6 @@
 // Packs the package, installs it into an empty folder as a user would, imports every subpath and runs the command.
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -49,7 +49,32 @@ try {
   )
   if (again.counts.unchanged !== 2 || again.counts.inserted !== 0)
     throw new Error(`the rerun said ${JSON.stringify(again.counts)}`)
-  process.stdout.write(`tarball ${filename}: ${subpaths.length} subpaths import, the command runs\n`)
+  fixModel(join(folder, 'shop'))
+  process.stdout.write(`tarball ${filename}: ${subpaths.length} subpaths import, the commands run\n`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** The way of docs/check.md, from a dbt project to a fixed finding: told, explained, fixed, clean. */
+function fixModel(project) {
+  mkdirSync(join(project, 'models'), { recursive: true })
+  writeFileSync(join(project, 'dbt_project.yml'), 'name: shop\nversion: 1.0.0\nprofile: shop\n')
+  const model = (config) =>
+    writeFileSync(
+      join(project, 'models/orders_daily.sql'),
+      `{{ config(${config}) }}
+select order_id, amount, updated_at from {{ ref('orders') }}
+{% if is_incremental() %} where updated_at >= (select max(updated_at) from {{ this }}) {% endif %}
+`,
+    )
+  const stet = (...words) =>
+    spawnSync('npx', ['--no-install', 'stet', ...words], { cwd: project, encoding: 'utf8' })
+  model("materialized='incremental'")
+  const told = stet('check')
+  if (told.status !== 1 || !told.stdout.includes('dbt-no-key')) throw new Error(`check: ${told.stdout}`)
+  if (!stet('explain', 'dbt-no-key').stdout.includes('unique_key')) throw new Error('explain says no cure')
+  model("materialized='incremental', unique_key='order_id'")
+  const fixed = stet('check')
+  if (fixed.status !== 0) throw new Error(`check of the cure: ${fixed.stdout}`)
+  process.stdout.write(fixed.stdout)
 }
