@@ -13,6 +13,8 @@ const NONE = '\x1d'
 const ROW = '\x1e'
 const SEPARATOR = '\x1f'
 const SPECIAL = new RegExp(`[${ESCAPE}-${SEPARATOR}]`, 'g')
+// Without a place to go on from, so that asking leaves nothing behind.
+const IS_SPECIAL = new RegExp(SPECIAL.source)
 const ESCAPED = new RegExp(`${ESCAPE}([0-3])`, 'g')
 const FIRST_CODE = 0x1c
 const DIGITS = [0, 1, 2, 3]
@@ -57,7 +59,7 @@ export function joinLine(values: readonly (string | null)[]): string {
   for (let i = 0; i < values.length; i++) {
     if (i > 0) line += SEPARATOR
     const value = values[i] ?? null
-    line += value === null ? NONE : value.search(SPECIAL) === -1 ? value : value.replace(SPECIAL, escapeOf)
+    line += value === null ? NONE : IS_SPECIAL.test(value) ? value.replace(SPECIAL, escapeOf) : value
   }
   return line
 }

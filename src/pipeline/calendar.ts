@@ -171,6 +171,8 @@ function namesToShow(
   const first = from ?? sorted[0] ?? to
   const last = to ?? sorted.at(-1) ?? from
   if (first === undefined || last === undefined) return []
+  if (from !== undefined && to !== undefined) return slicesBetween(slicing, from, to).map(({ name }) => name)
+  for (const end of [from, to]) if (end !== undefined) sliceOf(slicing, end)
   return between(slicing, first, last).map(({ name }) => name)
 }
 

@@ -1,5 +1,6 @@
 import { StetError } from '../errors.ts'
 import { inferTypes } from '../local/infer.ts'
+import { quoteIdentifier } from '../local/quote.ts'
 import { isOrderable } from '../local/typing.ts'
 import { formatColumnType, parseColumnType } from '../model/column-type.ts'
 import type { ColumnType, Contract, ContractColumn, KeptColumns, TypeOrigin } from '../model/columns.ts'
@@ -9,6 +10,7 @@ import type { TargetColumn, TargetTable } from '../model/target.ts'
 import type { KeepColumns, WriteStrategy } from '../model/write.ts'
 import { tableColumn } from './table-column.ts'
 import type { DefinedPipeline } from './types.ts'
+import { isMadeAnew } from './workplace.ts'
 
 /** A column before its role is known: name, type and where the type comes from. */
 export interface TypedName {
@@ -32,14 +34,13 @@ export async function typesOfSource(
   notice: (message: string) => void,
 ): Promise<readonly TypedName[]> {
   const isUntold = source.fieldsUnknown === true && pipeline.source.columns === undefined
+  // An SQL transform names columns of its own choice.
+  const mayBeAny = pipeline.transform === undefined || 'row' in pipeline.transform
   const wanted =
-    isUntold && pipeline.transform === undefined
-      ? namesWithoutRecords(pipeline, table)
-      : wantedNames(pipeline, source, notice)
-  const dropped = pipeline.transform?.drops ?? []
+    isUntold && mayBeAny ? namesWithoutRecords(pipeline, table) : wantedNames(pipeline, source, notice)
   const known = wanted.map((name): TypedName | string => {
     const declared = pipeline.source.columns?.[name]
-    const column = dropped.includes(name) ? undefined : tableColumn(table, name)
+    const column = isMadeAnew(pipeline, name) ? undefined : tableColumn(table, name)
     if (column !== undefined) {
       sayOverruled(name, declared, column.type, table, notice)
       return { name, type: column.type, origin: 'target' }
@@ -77,12 +78,13 @@ function neededNames({ write }: DefinedPipeline): readonly string[] {
 function namesWithoutRecords(pipeline: DefinedPipeline, table: TargetTable | null): readonly string[] {
   const { write, incremental } = pipeline
   const demanded = table?.columns.filter(({ generated, optional }) => !generated && !optional) ?? []
-  const names = [
+  const named = [
     ...neededNames(pipeline),
     ...(write.ignore ?? []),
     ...(incremental === undefined ? [] : [incremental.cursor]),
-    ...demanded.map(({ name }) => name),
   ]
+  const isNamed = (column: TargetColumn) => named.some((name) => tableColumn(table, name) === column)
+  const names = [...named, ...demanded.filter((column) => !isNamed(column)).map(({ name }) => name)]
   const some = names.length > 0 ? names : (table?.columns ?? []).filter(isPlain).map(({ name }) => name)
   if (some.length > 0) return [...new Set(some)]
   throw new StetError(
@@ -273,7 +275,7 @@ function keptColumns(
     }
     if (table !== null && tableColumn(table, name) === undefined) {
       throw new StetError('STET_COLUMNS', `${table.name} has no column "${name}", which Stet is to keep`, {
-        hint: `Run: alter table ${table.name} add column ${name} ${role === 'contentHash' ? 'text' : 'timestamptz'}`,
+        hint: `Run: alter table ${table.name} add column ${/^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name)} ${role === 'contentHash' ? 'text' : 'timestamptz'}`,
       })
     }
     return name

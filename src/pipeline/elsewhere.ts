@@ -17,7 +17,7 @@ export async function keysElsewhere(attempt: Attempt, found: Found): Promise<str
   const { difference } = comparison
   if (slice === null || table === null || by === undefined) return null
   if (key.length === 0 || by.key || difference.inserts === 0) return null
-  if (difference.isInTarget === true) {
+  if (difference.isInTarget === true || difference.inserts > KEYS_MAX) {
     attempt.notice(UNKNOWN)
     return null
   }
@@ -30,19 +30,32 @@ export async function keysElsewhere(attempt: Attempt, found: Found): Promise<str
     attempt.notice(UNKNOWN)
     return null
   }
-  if (scope.rows === 0) return null
-  const shown = [...key, by]
+  // A target may give more rows than were asked for: those with a NULL in the key.
+  const same = key.map(({ id }) => `k.${id} is not distinct from t.${id}`).join(' and ')
+  const shown = [...key, by].map(({ id }) => `t.${id}::varchar as ${id}`).join(', ')
   const [row] = await local.rows(
-    `select ${shown.map(({ id }) => `${id}::varchar as ${id}`).join(', ')} from ${scope.table} order by all limit 1`,
+    `select count(*) over ()::integer as rows, ${shown}
+       from ${scope.table} as t
+      where exists (select 1 from ${keys} as k where ${same})
+      order by all
+      limit 1`,
   )
-  const value = (id: string) => (row?.[id] === null || row === undefined ? 'NULL' : String(row[id]))
+  if (row === undefined) return null
+  const count = Number(row.rows)
+  const value = (id: string) => (row[id] === null ? 'NULL' : String(row[id]))
   const example = key.map(({ id, name }) => `${name}=${value(id)}`).join(' ')
-  const it = scope.rows === 1 ? 'it' : 'them'
+  // A row that is only marked, or kept, still has its key; and no slice holds a row without a value.
+  const leaves =
+    (!('missing' in pipeline.write) || (pipeline.write.missing ?? 'delete') === 'delete') &&
+    row[by.id] !== null
   return (
-    `${countOf(scope.rows, 'key of this load is', 'keys of this load are')} in another slice, such as ${example} with ${by.name}=${value(by.id)}: ` +
-    `a run is refused (STET_KEY_CONSTRAINT) until that slice was loaded without ${it}`
+    `${countOf(count, 'key of this load is', 'keys of this load are')} ${row[by.id] === null ? 'in no slice' : 'in another slice'}, such as ${example} with ${by.name}=${value(by.id)}: ` +
+    `a run is refused (STET_KEY_CONSTRAINT) ${leaves ? `until that slice was loaded without ${count === 1 ? 'it' : 'them'}` : `as long as ${by.name} is no part of the key`}`
   )
 }
+
+/** So many keys go to the target in the text of a query; more would be too long a text. */
+const KEYS_MAX = 100_000
 
 const UNKNOWN =
   'Whether the table has a new key in another slice, which refuses the run, only the run can tell'

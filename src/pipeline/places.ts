@@ -40,16 +40,21 @@ export async function placesOf(
           from (select n, unnest([${rows.map((row, index) => `case when ${isRow(telling, row, normalizeKey)} then ${index} end`).join(', ')}]) as shown
                   from (select row_number() over () as n, * from (${select})) as s)
          where shown is not null
+        -- a file may have one row a million times, and no more of them are asked for
+       qualify row_number() over (partition by shown order by n) <= ${rows.length}
          order by n`)
-      const numbers = [...new Set(found.map(({ n }) => Number(n)))]
+      const shownAt = new Map<number, number[]>()
+      for (const { n, shown } of found) {
+        const known = shownAt.get(Number(n)) ?? []
+        known.push(Number(shown))
+        shownAt.set(Number(n), known)
+      }
+      const numbers = [...shownAt.keys()]
       const lines = await part.locate(numbers)
       for (const [index, n] of numbers.entries()) {
         const line = lines[index]?.line ?? null
         // Of rows that look alike each takes the next line.
-        const shown = found
-          .filter((row) => Number(row.n) === n)
-          .map((row) => Number(row.shown))
-          .find((row) => places[row] === null)
+        const shown = shownAt.get(n)?.find((row) => places[row] === null)
         if (shown !== undefined && line !== null) places[shown] = { file: part.file.path, line }
       }
     }

@@ -147,10 +147,7 @@ async function transformByRow(
       if (answers.length === 0) filtered++
       else added += answers.length - 1
       for (const output of answers) {
-        refuseNonRow(output)
-        refuseUnknown(output, names)
-        refuseMissing(output, names)
-        pending.push(joinLine(names.map((name) => textOfValue(output[name], name))))
+        pending.push(lineOf(output, names))
         rows++
         if (pending.length === CHUNK_ROWS) flush()
       }
@@ -160,6 +157,27 @@ async function transformByRow(
   appender.closeSync()
   const part = relationPart(local, `(${splitSql(table)})`, (name) => fieldSql(names.indexOf(name)))
   return { part, names, rows, filtered, added }
+}
+
+/** A row of the transform on its way back. */
+function lineOf(row: TransformRow, names: readonly string[]): string {
+  refuseNonRow(row)
+  if (!hasJust(row, names)) {
+    refuseUnknown(row, names)
+    refuseMissing(row, names)
+  }
+  const texts: (string | null)[] = []
+  for (const name of names) texts.push(textOfValue(row[name], name))
+  return joinLine(texts)
+}
+
+/** In loops, for it is asked of every row: closures and lists of names were a tenth of the time. */
+function hasJust(row: TransformRow, names: readonly string[]): boolean {
+  let columns = 0
+  for (const _ in row) columns++
+  if (columns !== names.length) return false
+  for (const name of names) if (!(name in row)) return false
+  return true
 }
 
 /** A text of the local engine as the value that a row transform gets; exact for the types that JavaScript holds. */

@@ -65,11 +65,14 @@ export function typeHeld(
   return tableColumn(table, column)?.type ?? (declared === undefined ? undefined : parseColumnType(declared))
 }
 
+/** Whether a transform takes the source's column out, or makes another of that name: the table's says nothing of it then. */
+export function isMadeAnew({ transform }: DefinedPipeline, column: string): boolean {
+  return transform?.drops?.includes(column) === true || Object.hasOwn(transform?.adds ?? {}, column)
+}
+
 /** Whether the values of a source's column are read as JSON: by its type in the table, or by the declared one. */
 export function holdsJson(pipeline: DefinedPipeline, table: TargetTable | null, column: string): boolean {
-  // What a transform takes out is not what the table has under that name.
-  const dropped = pipeline.transform?.drops?.includes(column) === true
-  const type = typeHeld(pipeline, dropped ? null : table, column)
+  const type = typeHeld(pipeline, isMadeAnew(pipeline, column) ? null : table, column)
   return type?.kind === 'json' || type?.kind === 'jsonb'
 }
 

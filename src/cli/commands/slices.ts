@@ -49,6 +49,7 @@ async function show({ context, reporter, args, options }: Invocation<Options>): 
   if (forget.length > 0) {
     const { forgetSlices } = await import('../../pipeline/forget.ts')
     await forgetSlices(pipeline, forget, { by: context.user, target, signal: context.signal })
+    for (const slice of new Set(forget)) reporter.notice(`slice ${slice} is forgotten`)
   }
   const calendar = await slicesOf(pipeline, { from, to, target, signal: context.signal })
   const { slicing, slices, others } = calendar

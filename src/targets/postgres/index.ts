@@ -100,7 +100,8 @@ export function postgres(options: PostgresOptions = {}): PostgresTarget {
     },
     open: (options) => openSession(connect, options),
     openRunLog: ({ signal }) => opening(signal, 'read the record of runs', readRunLog),
-    openRecord: ({ signal }) => opening(signal, 'open the record of runs', openEditor),
+    openRecord: ({ signal }) =>
+      opening(signal, 'open the record of runs', (connection) => openEditor(connection, signal)),
   }
 }
 

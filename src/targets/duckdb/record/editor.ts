@@ -86,7 +86,7 @@ export async function openRecord(path: string, shown: string, signal: AbortSigna
     },
 
     forgetSlice: async (pipeline, written, slice, by) => {
-      const table = duckdbTableName(written).shown
+      const table = duckdbTableName(written).recorded
       await change((catalog) =>
         writeEvent(local, catalog, { kind: 'forget', pipeline, table, slice, detail: forgotten(slice), by }),
       )

@@ -19,7 +19,7 @@ const LOCK_TIMEOUT_MS = 10_000
 const LEASE_TIMEOUT_MS = 15_000
 
 /** Opens the record for changes by hand, and brings it up to date first. Closes the connection with itself. */
-export async function openEditor(connection: Connection): Promise<RecordEditor> {
+export async function openEditor(connection: Connection, signal: AbortSignal): Promise<RecordEditor> {
   const settings = settingsSql({ lockTimeoutMs: LOCK_TIMEOUT_MS, searchPath: null })
   const doing = async <T>(action: string, work: () => Promise<T>): Promise<T> => {
     try {
@@ -77,11 +77,11 @@ export async function openEditor(connection: Connection): Promise<RecordEditor> 
             await releaseLease(connection, outcome.lease)
             return true
           }),
-        { timeoutMs: LOCK_TIMEOUT_MS },
+        { timeoutMs: LOCK_TIMEOUT_MS, signal },
       )
       if (thawed !== null) return thawed
       throw new StetError('STET_LOCKED', `Slice ${slice} of ${table} is being loaded by ${holder} (G7)`, {
-        hint: 'Nothing was thawed, since that run goes by what was frozen when it began. Thaw when it has ended',
+        hint: 'This slice was not thawed, since that run goes by what was frozen when it began. Thaw it when it has ended',
         details: { table, slice, holder },
       })
     },

@@ -45,7 +45,9 @@ export async function tryLease(connection: Connection, options: TakeLeaseOptions
   const [current] = await connection.query(
     `select l.attempt_id, l.run_id, l.holder,
             to_char(l.taken_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since,
-            l.heartbeat_at < clock_timestamp() - make_interval(secs => $3::double precision / 1000) as silent,
+            -- by the holder's own measure, too, from which it takes how often to beat
+            l.heartbeat_at < clock_timestamp()
+              - make_interval(secs => greatest($3::double precision, l.timeout_ms::double precision) / 1000) as silent,
             l.backend_pid is not null and not exists (
               select from pg_stat_activity as a
                where a.pid = l.backend_pid
