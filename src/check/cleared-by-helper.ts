@@ -1,8 +1,10 @@
 /** What a file's own helper does to a table that is handed to it. */
 import type { FileFacts, SqlUse } from './facts.ts'
 import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
+import { hasClock } from './rules/clock.ts'
 import { callsIn } from './sequence.ts'
-import type { Name } from './sql/statement.ts'
+import type { Name, Statement } from './sql/statement.ts'
+import { findWords } from './sql/tokens.ts'
 
 /**
  * The call before a statement whose function deletes from the same table: `empty(engine, table)`, and then
@@ -18,7 +20,7 @@ export function clearedByHelper(file: FileFacts, use: SqlUse): HostCall | undefi
       one.fn !== undefined &&
       one.fn !== use.fn &&
       one.fn.name !== '' &&
-      (one.statement.kind === 'delete' || one.statement.kind === 'truncate') &&
+      makesRoom(one.statement) &&
       one.statement.target !== undefined,
   )
   if (emptying.length === 0) return undefined
@@ -31,6 +33,25 @@ export function clearedByHelper(file: FileFacts, use: SqlUse): HostCall | undefi
           one.statement.target !== undefined &&
           handsOver(call, one.fn, one.statement.target, target, host),
       ),
+  )
+}
+
+/**
+ * All rows are deleted, or those of a slice that the condition names. One that only knows an upper bound, `at < ...`,
+ * throws old rows away and leaves those of the last run in place.
+ */
+function makesRoom({ kind, tokens }: Statement): boolean {
+  if (kind === 'truncate') return true
+  if (kind !== 'delete') return false
+  const where = findWords(tokens, ['where'])
+  if (where < 0) return true
+  const condition = tokens.slice(where + 1)
+  // A condition that the host puts together is not seen.
+  if (condition[0]?.kind === 'hole') return true
+  return condition.some(
+    ({ kind: sort, value }) =>
+      (sort === 'symbol' && (value === '=' || (/^>=?$/.test(value) && !hasClock(condition)))) ||
+      (sort === 'word' && (value === 'in' || value === 'between')),
   )
 }
 
@@ -51,10 +72,21 @@ function handsOver(
 }
 
 /** Whether an expression of the host stands for the table: the literal name, or the expression in its hole. */
-export function meansTable(expression: string, name: Name): boolean {
+function meansTable(expression: string, name: Name): boolean {
+  const written = spellingsOf(expression)
+  return spellings(name).some((one) => written.includes(one))
+}
+
+/** What {@link meansTable} compares, to look many of them up: the hole with its brackets, and the last name. */
+export function spellings(name: Name): readonly string[] {
+  const hole = holeOf(name)
   const last = name.parts.at(-1) ?? ''
+  return hole === undefined ? [last] : [last, `{${hole}}`]
+}
+
+export function spellingsOf(expression: string): readonly string[] {
   const text = expression.replace(/^[fr]?['"`]|['"`]$/g, '').toLowerCase()
-  return holeOf(name) === text.replace(/\s+/g, '') || text.split('.').at(-1) === last
+  return [text.split('.').at(-1) ?? '', `{${text.replace(/\s+/g, '')}}`]
 }
 
 /** `load.table` of a name whose last part is the hole `{load.table}`. */

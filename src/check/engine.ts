@@ -1,6 +1,5 @@
 /** Reads the files of a repository, gathers what is known across them, and lets every rule speak. */
 import { createHash } from 'node:crypto'
-import { StetError } from '../errors.ts'
 import { isDdl, readDdl } from './catalogue/ddl.ts'
 import { type CatalogueBuilder, catalogueBuilder } from './catalogue/index.ts'
 import { readModels } from './catalogue/models.ts'
@@ -12,6 +11,7 @@ import type { Finding, Report } from './finding.ts'
 import { type DbtProject, readDbtProjects } from './languages/dbt.ts'
 import { type MappedText, plainMapping } from './languages/mapped-text.ts'
 import { lineIndex } from './lines.ts'
+import { literally } from './literally.ts'
 import { languageOf, readFileFacts } from './read-file.ts'
 import type { Rule } from './rule.ts'
 import { lexSql } from './sql/lexer.ts'
@@ -34,7 +34,7 @@ export interface EngineResult {
   readonly files: number
   /** Statements and syntax that no front end could read, by file. */
   readonly notUnderstood: readonly { readonly path: string; readonly count: number }[]
-  /** Files that were not read at all, with the reason. */
+  /** Files that were not read, or not by one of the rules, with the reason. */
   readonly notRead: readonly { readonly path: string; readonly reason: string }[]
   readonly texts: ReadonlyMap<string, string>
   readonly comments: ReadonlyMap<string, FileFacts>
@@ -97,9 +97,13 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
 
   const findings: Finding[] = []
   for (const [path, file] of facts) {
-    const reports = options.rules.flatMap((rule) =>
-      reportsOf(rule, file, project).map((report) => ({ rule, report: inWrapper(report, file, project) })),
-    )
+    const reports = options.rules.flatMap((rule) => {
+      const said = reportsOf(rule, file, project)
+      if (Array.isArray(said))
+        return said.map((report) => ({ rule, report: inWrapper(report, file, project) }))
+      notRead.push({ path, reason: said.reason })
+      return []
+    })
     findings.push(...locate(path, file.text, reports))
   }
   return {
@@ -130,23 +134,23 @@ function inWrapper(report: Report, file: FileFacts, project: ProjectFacts): Repo
     host.functions.some(
       (fn) =>
         holds(fn.node.start, fn.node.end) &&
-        names.some((name) => new RegExp(`@(?:\\w+\\.)*${escaped(name)}\\b`).test(fn.decorators)),
+        names.some((name) => new RegExp(`@(?:\\w+\\.)*${literally(name)}\\b`).test(fn.decorators)),
     )
   return wrapped ? { ...report, class: 'info', severity: 'info', confidence: 'low' } : report
 }
 
-function escaped(name: string): string {
-  return name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-}
-
-function reportsOf(rule: Rule, file: FileFacts, project: ProjectFacts): Report[] {
+/** One rule that fails on one file takes nothing from all the others; the file is listed with what failed. */
+function reportsOf(
+  rule: Rule,
+  file: FileFacts,
+  project: ProjectFacts,
+): Report[] | { readonly reason: string } {
   try {
     return [...rule.check(file, project)]
   } catch (cause) {
-    throw new StetError('STET_INTERNAL', `The rule ${rule.id} failed on ${file.path}`, {
-      hint: `Switch it off for now (check.rules in stet.config.ts) and report it with the file; --debug shows where`,
-      cause,
-    })
+    return {
+      reason: `by the rule ${rule.id}, which failed on it: ${cause instanceof Error ? cause.message : String(cause)}`,
+    }
   }
 }
 

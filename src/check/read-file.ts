@@ -36,10 +36,10 @@ export async function readFileFacts(path: string, text: string, options: ReadOpt
   const byPath = contextOfPath(path)
   if (language === 'python' || language === 'typescript') {
     const trigger = language === 'python' ? PYTHON_TRIGGER : TYPESCRIPT_TRIGGER
-    if (byPath === 'test' || (!trigger.test(text) && !MOVES_ON.test(text))) return empty(path, text, language)
     // Bundles and generated code: lines of a length that nobody writes.
     if (text.length > 400_000 || (text.length > 20_000 && text.length / (text.split('\n').length + 1) > 400))
       return empty(path, text, language)
+    if (byPath === 'test' || (!trigger.test(text) && !MOVES_ON.test(text))) return empty(path, text, language)
     return bounded(await readHost(path, text, language, options))
   }
   if (language === 'shell') return bounded(await readShellFile(path, text, options))

@@ -1,10 +1,12 @@
 /** Python, TypeScript and JavaScript: the SQL texts in them, and the calls that run them. */
+
 import { type Context, contextOfHost } from './context.ts'
 import { guessDialect } from './dialect.ts'
 import type { FileFacts, ReadOptions, SqlUse } from './facts.ts'
 import type { HostCall, HostFacts, HostFunction, HostText } from './languages/host.ts'
 import type { MappedText } from './languages/mapped-text.ts'
 import { ancestor } from './languages/tree.ts'
+import { literally } from './literally.ts'
 import { lexSql } from './sql/lexer.ts'
 import { splitStatements } from './sql/split.ts'
 import { SQL_START, usesOf, withExplicitTransactions } from './sql-uses.ts'
@@ -171,7 +173,7 @@ function callsNaming(facts: HostFacts, word: string): readonly HostCall[] {
 /** The call that a text is handed to by its variable: `sql = "insert ..."`, later `cur.execute(sql, rows)`. */
 function runOf(one: HostText, facts: HostFacts): HostCall | undefined {
   if (one.variable === undefined) return returnedTo(one, facts)
-  const name = one.variable.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const name = literally(one.variable)
   const takes = new RegExp(
     `^(?:await\\s+)?(?:[\\w.]+\\()*(?:self\\.|\\w+\\.)?${name.replace(/^self\\\./, '')}(?:$|[\\s.,)\\[%])`,
   )

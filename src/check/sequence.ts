@@ -1,7 +1,9 @@
 /** Order, transactions and guards around a statement: the facts that tell a fault from its look-alikes. */
 import type { FileFacts, ProjectFacts, SqlUse } from './facts.ts'
 import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
+import type { MappedText } from './languages/mapped-text.ts'
 import { ancestor, type SyntaxNode } from './languages/tree.ts'
+import { oncePer } from './per-file.ts'
 import { readName, sameTable } from './sql/name.ts'
 import type { Name, Statement } from './sql/statement.ts'
 import { findWords, hasWords, isSymbol, isWord, type Tokens, tokenAt } from './sql/tokens.ts'
@@ -44,10 +46,11 @@ export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
 /** ClickHouse: a distributed table is filled, and emptied by the table of the shards behind it, `<name>_local`. */
 function namesOf(file: FileFacts, target: Name | undefined): readonly (Name | undefined)[] {
   const last = target?.parts.at(-1)
-  if (target === undefined || last === undefined || !/clickhouse|\bon\s+cluster\b/i.test(file.text))
-    return [target]
+  if (target === undefined || last === undefined || !isOfCluster(file)) return [target]
   return [target, { ...target, parts: [...target.parts.slice(0, -1), `${last}_local`] }]
 }
+
+const isOfCluster = oncePer(({ text }: FileFacts): boolean => /clickhouse|\bon\s+cluster\b/i.test(text))
 
 /** Another function of the file empties the table or makes it anew: a task before this one, as far as a file can tell. */
 function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
@@ -270,11 +273,8 @@ export function checkedBefore(file: FileFacts, use: SqlUse): boolean {
 
 /** PL/pgSQL: `select x into y from t; if y is null then insert into t ...`. */
 function branchesOnTarget(file: FileFacts, use: SqlUse): boolean {
-  const before = use.mapped.text.slice(0, use.statement.start)
-  const opened = before.match(/\b(?<!\bend\s+)if\b[^;]*?\bthen\b/gi)?.length ?? 0
-  const closed = before.match(/\bend\s+if\b/gi)?.length ?? 0
   return (
-    opened > closed &&
+    isInBranch(use) &&
     earlierIn(file, use.fn, use.order, 'routine').some(
       ({ statement, mapped }) =>
         mapped === use.mapped &&
@@ -284,13 +284,38 @@ function branchesOnTarget(file: FileFacts, use: SqlUse): boolean {
   )
 }
 
-const readBy = new WeakMap<Statement, readonly Name[]>()
-
-function tablesRead(statement: Statement): readonly Name[] {
-  const known = readBy.get(statement) ?? sourceTables(statement.tokens)
-  readBy.set(statement, known)
-  return known
+function isInBranch({ mapped, statement }: SqlUse): boolean {
+  const turns = branchesOf(mapped)
+  // The last turn that ends before the statement.
+  let low = 0
+  let high = turns.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((turns[middle]?.end ?? 0) <= statement.start) low = middle + 1
+    else high = middle
+  }
+  return (turns[low - 1]?.open ?? 0) > 0
 }
+
+/** Where branches of a routine begin (`if ... then`) and end (`end if`), with how many are open behind each. */
+const branchesOf = oncePer(({ text }: MappedText): readonly { end: number; open: number }[] => {
+  const turns: { end: number; open: number }[] = []
+  let open = 0
+  let asked = false
+  for (const { 0: word, index } of text.matchAll(/\bend\s+if\b|\bif\b|\bthen\b|;/gi)) {
+    const isThen = /^then$/i.test(word)
+    const closes = /^end/i.test(word)
+    if (closes || (isThen && asked)) {
+      open += closes ? -1 : 1
+      turns.push({ end: index + word.length, open })
+    }
+    if (isThen || word === ';') asked = false
+    else if (!closes) asked = true
+  }
+  return turns
+})
+
+const tablesRead = oncePer(({ tokens }: Statement): readonly Name[] => sourceTables(tokens))
 
 /** A duplicate key is caught and taken for "already there". */
 export function duplicateIsCaught(host: HostFacts | undefined, node: SyntaxNode | undefined): boolean {

@@ -1,6 +1,7 @@
 /** Which statements of a host function commit together. */
 import type { HostCall, HostFacts } from './languages/host.ts'
 import { child, childOfType, type SyntaxNode } from './languages/tree.ts'
+import { oncePer } from './per-file.ts'
 
 export interface Commit {
   /** Statements with the same id commit together; undefined: unknown, often the caller's. */
@@ -16,6 +17,8 @@ const TRANSACTION_CALL =
   /(?:^|\.)(?:\$transaction|transaction|tx|withTransaction|inTransaction|runInTransaction|runTransaction|begin|transactional|with_transaction|in_transaction)$/
 const AUTOCOMMIT =
   /autocommit\s*=\s*True|autocommit\s*\(\s*True|isolation_level\s*=\s*(?:None|['"]AUTOCOMMIT['"])/
+
+const commitsBySetting = oncePer(({ text }: HostFacts): boolean => AUTOCOMMIT.test(text))
 
 export function commitOf(call: HostCall, facts: HostFacts): Commit {
   return facts.language === 'python' ? pythonCommit(call, facts) : typescriptCommit(call, facts)
@@ -42,7 +45,7 @@ function pythonCommit(call: HostCall, facts: HostFacts): Commit {
     /^(?:query|execute|run|query_and_wait)$/.test(call.name)
   )
     return ALONE
-  if (AUTOCOMMIT.test(facts.text) || call.named.has('autocommit')) return ALONE
+  if (commitsBySetting(facts) || call.named.has('autocommit')) return ALONE
   return byCommitCalls(call, facts, /(?:^|\.)commit$/)
 }
 

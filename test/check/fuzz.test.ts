@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { readFileFacts } from '../../src/check/read-file.ts'
 import { RULES } from '../../src/check/rules/index.ts'
 import { checkFiles } from './support.ts'
 
@@ -42,7 +43,8 @@ test('no damaged file makes a rule throw, and every finding lies in its file', a
       let text = example.code.slice(0, cut) + example.code.slice(cut + length)
       for (const [at, shard] of shards) text = text.slice(0, at) + shard + text.slice(at)
       text += other.code.slice(cut % 50)
-      const { findings } = await checkFiles({ [example.path]: text, ...example.beside }, RULES)
+      const { findings, notRead } = await checkFiles({ [example.path]: text, ...example.beside }, RULES)
+      expect(notRead).toEqual([])
       const lines = text.split('\n').length
       for (const finding of findings.filter((one) => one.path === example.path)) {
         expect(finding.from.line).toBeGreaterThanOrEqual(1)
@@ -64,6 +66,12 @@ const LARGE: Readonly<Record<string, (round: number) => string>> = {
   'jobs/a.ts': (round) =>
     `async function f${round}(c) { await c.query("insert into t select 1"); await prisma.order.createMany({ data: [] }); await fetch("https://hooks.slack.com/x", { method: "POST" }) }\n`,
   'jobs/a.sh': (round) => `psql -c "insert into t${round} select 1"\necho x >> out.csv\n`,
+  'dags/deletes.py': (round) =>
+    `${round === 0 ? 'import psycopg2\ndef f(cur):\n' : ''}    cur.execute("DELETE FROM t_${round}")\n`,
+  'etl/inserts.sql': (round) =>
+    `-- ${'what the rows are '.repeat(80)}\ninsert into t${round} select * from s;\n`,
+  'etl/routine.sql': (round) =>
+    `${round === 0 ? 'create function f() returns void language plpgsql as $$ begin if\n' : ''}-- ${'if '.repeat(300)}\ninsert into t${round} select * from s;\n`,
   'models/a.sql': (round) =>
     `select * from x${round} {% if is_incremental() %} where a > (select max(a) from {{ this }}) {% endif %} union all\n`,
 }
@@ -89,3 +97,12 @@ test.each(Object.entries(LARGE))(
   },
   240_000,
 )
+
+test('of a bundle nothing is searched', async () => {
+  const bundle = 'a=b.a;'.repeat(200_000)
+  const before = process.cpuUsage()
+  const { host } = await readFileFacts('dist/bundle.js', bundle, { kind: 'unknown', dbt: [] })
+  const { user, system } = process.cpuUsage(before)
+  expect(host).toBeUndefined()
+  expect((user + system) / 1000).toBeLessThan(200)
+})

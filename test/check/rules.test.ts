@@ -14,7 +14,10 @@ describe.each(RULES.map((rule) => [rule.id, rule] as const))('%s', (_, rule) => 
   test.each(rule.fine.map((example) => [example.why, example] as const))(
     'is silent: %s',
     async (_why, example) => {
-      const { findings } = await checkFiles({ [example.path]: example.code, ...example.beside }, [rule])
+      const { findings, notRead } = await checkFiles({ [example.path]: example.code, ...example.beside }, [
+        rule,
+      ])
+      expect(notRead).toEqual([])
       const loud = findings.filter((finding) => finding.path === example.path && finding.severity !== 'info')
       expect(loud.map((finding) => `${finding.from.line}: ${finding.message}`)).toEqual([])
     },

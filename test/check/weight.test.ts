@@ -34,6 +34,19 @@ test('an insert into a table that another file drops in a list is a hint', async
   ])
 })
 
+test.each([
+  ['all rows', 'truncate table {table}', []],
+  ['all rows by a delete', 'delete from {table}', []],
+  ['the rows of a day', 'delete from {table} where day = %s', []],
+  ['the rows of some days', 'delete from {table} where day between %s and %s', []],
+  ['the rows from a day on', 'delete from {table} where day >= %s', []],
+  ['a condition that is not seen', 'delete from {table} where {condition}', []],
+  ['rows that are too old', "delete from {table} where at < now() - interval '30 days'", ['info low']],
+])('an insert behind a helper that deletes %s', async (_, statement, weights) => {
+  const code = `import psycopg2\ndef clear(cur, table):\n    cur.execute(f"${statement}")\ndef load(cur, table):\n    clear(cur, table)\n    cur.execute(f"insert into {table} select * from s")\n`
+  expect(await weightOf('insert-no-key', { 'dags/load.py': code })).toEqual(weights)
+})
+
 test('what a wrapper of the configuration runs once is a hint', async () => {
   const root = mkdtempSync(join(tmpdir(), 'stet-wrapper-'))
   try {

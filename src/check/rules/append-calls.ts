@@ -1,6 +1,7 @@
 /** Bulk loads of Python that append: what `append-load`, `dataframe-append` and `delete-insert-no-tx` have in common. */
 import type { HostCall, HostFacts } from '../languages/host.ts'
 import type { SyntaxNode } from '../languages/tree.ts'
+import { oncePer } from '../per-file.ts'
 
 export interface AppendCall {
   readonly call: HostCall
@@ -11,15 +12,9 @@ export interface AppendCall {
   readonly end: number
 }
 
-const cache = new WeakMap<HostFacts, readonly AppendCall[]>()
-
-export function appendCalls(host: HostFacts): readonly AppendCall[] {
-  const known = cache.get(host)
-  if (known !== undefined) return known
-  const found = host.language === 'python' ? host.calls.flatMap((call) => readAppend(host, call) ?? []) : []
-  cache.set(host, found)
-  return found
-}
+export const appendCalls: (host: HostFacts) => readonly AppendCall[] = oncePer((host: HostFacts) =>
+  host.language === 'python' ? host.calls.flatMap((call) => readAppend(host, call) ?? []) : [],
+)
 
 function readAppend(host: HostFacts, call: HostCall): AppendCall | undefined {
   const { name, named } = call

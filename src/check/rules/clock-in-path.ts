@@ -3,6 +3,7 @@ import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostCall, HostFacts } from '../languages/host.ts'
 import type { SyntaxNode } from '../languages/tree.ts'
+import { literally } from '../literally.ts'
 import type { Rule } from '../rule.ts'
 import { clockBehind } from './clock-trace.ts'
 
@@ -140,7 +141,7 @@ export const clockInPath: Rule = {
       if (direct && /-d\s|--date/.test(path)) continue
       if (
         new RegExp(
-          `\\b(?:rm|mv)\\b[^\\n]*${variable === undefined ? path.slice(0, 8).replace(/[.*+?^${}()|[\]\\]/g, '\\$&') : `\\$\\{?${variable}`}`,
+          `\\b(?:rm|mv)\\b[^\\n]*${variable === undefined ? literally(path.slice(0, 8)) : `\\$\\{?${variable}`}`,
         ).test(file.text.slice(command.end))
       )
         continue

@@ -3,6 +3,7 @@ import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostCall, HostFacts } from '../languages/host.ts'
 import type { SyntaxNode } from '../languages/tree.ts'
+import { literally } from '../literally.ts'
 import type { Rule } from '../rule.ts'
 
 /** Files that are meant to grow, or belong to the machine and not to the data. */
@@ -221,9 +222,9 @@ function* inShell(file: FileFacts): Iterable<Report> {
           (/^(?:rm|truncate|touch|cp|mktemp|tee|mv|head)$/.test(one.name) &&
             one.args.some((argument) => argument.text === name))),
     )
-    const emptied = new RegExp(
-      `(?:^|\\n)\\s*:?\\s*>\\s*["']?${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`,
-    ).test(file.text.slice(0, command.start))
+    const emptied = new RegExp(`(?:^|\\n)\\s*:?\\s*>\\s*["']?${literally(name)}`).test(
+      file.text.slice(0, command.start),
+    )
     const removed =
       /\brm\s+-r?f?/.test(file.text.slice(0, command.start)) &&
       file.text.slice(0, command.start).includes(name)

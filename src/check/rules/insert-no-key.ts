@@ -2,6 +2,7 @@ import { clearedByHelper } from '../cleared-by-helper.ts'
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Confidence, Report, Severity } from '../finding.ts'
+import { oncePer } from '../per-file.ts'
 import type { Rule } from '../rule.ts'
 import {
   checkedBefore,
@@ -32,7 +33,7 @@ export function repeatedInsert(
   if (use.context === 'request' || use.context === 'migration' || use.context === 'test') return undefined
   if (file.dialect === 'cassandra' || isTemporary(file, use)) return undefined
   // A streaming job of Flink is one statement that never ends; its sink decides about keys.
-  if (/\bpyflink\b|'connector'\s*=/.test(file.text)) return undefined
+  if (isOfFlink(file)) return undefined
   const table = project.catalogue.find(statement.target, file.path)
   if (table?.upsertStore || table?.temporary) return undefined
   const realKey = table?.keys.some((key) => !key.generated && !key.partial) ?? false
@@ -87,6 +88,8 @@ export function repeatedInsert(
   if (knownWithoutKey) return { severity: 'error', confidence: 'high', generatedKey }
   return { severity: 'error', confidence: statement.target.unknown ? 'low' : 'medium', generatedKey }
 }
+
+const isOfFlink = oncePer(({ text }: FileFacts): boolean => /\bpyflink\b|'connector'\s*=/.test(text))
 
 /** `sql.SQL("insert into {t} ...").format(t=sql.Identifier(TMP_TABLE))` */
 function isGivenStaging({ statement, text }: SqlUse, { host }: FileFacts): boolean {

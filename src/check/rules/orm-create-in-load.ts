@@ -2,6 +2,7 @@ import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostCall, HostFacts } from '../languages/host.ts'
 import { ancestor } from '../languages/tree.ts'
+import { literally } from '../literally.ts'
 import type { Rule } from '../rule.ts'
 import { clearedBy, duplicateIsCaught, textBefore } from '../sequence.ts'
 import { nameFromText } from '../sql/name.ts'
@@ -270,7 +271,7 @@ function emptiedBefore(call: HostCall, host: HostFacts, file: FileFacts): boolea
   // `Order.objects` and `prisma.order` name the model; a session does not, so any delete counts there.
   const model = /^(?:session|self\.session|db\.session|helpers|pgp\.helpers)$/.test(call.receiver)
     ? ''
-    : call.receiver.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    : literally(call.receiver)
   if (
     new RegExp(
       `${model}[^;]{0,120}?\\.(?:delete|deleteMany|destroy|truncate|delete_many|drop_collection)\\s*\\(`,

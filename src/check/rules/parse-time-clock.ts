@@ -2,6 +2,7 @@ import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostCall, HostFacts, HostFunction } from '../languages/host.ts'
 import { ancestor, type SyntaxNode } from '../languages/tree.ts'
+import { literally } from '../literally.ts'
 import type { Rule } from '../rule.ts'
 import { HOST_CLOCK } from './clock.ts'
 
@@ -255,9 +256,7 @@ function isResult(call: HostCall, host: HostFacts): boolean {
     (one) => one.fn === call.fn && one.value.start <= call.start && one.value.end >= call.end,
   )?.name
   const body = call.fn === undefined ? '' : host.source(call.fn.node)
-  return (
-    name !== undefined && new RegExp(`\\breturn\\b[^\\n]*\\b${name.replace(/\W/g, '\\$&')}\\b`).test(body)
-  )
+  return name !== undefined && new RegExp(`\\breturn\\b[^\\n]*\\b${literally(name)}\\b`).test(body)
 }
 
 /** A function that makes operators runs while the file is read, unless it is a task itself. */

@@ -1,8 +1,11 @@
 import { isRerun } from '../context.ts'
+import type { FileFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { HostAssignment, HostCall, HostFacts, HostFunction } from '../languages/host.ts'
+import { literally } from '../literally.ts'
 import type { Rule } from '../rule.ts'
 import { callsIn } from '../sequence.ts'
+import { hasWords } from '../sql/tokens.ts'
 import { COUNTS_ATTEMPTS } from './self-increment.ts'
 
 /** Calls that read one stored row or document. */
@@ -12,8 +15,7 @@ const READS_BY_GET = /(?:objects|session|table|ddb|dynamo\w*|collection|repo\w*|
 const WRITES =
   /^(?:update|updateOne|update_one|replace_one|replaceOne|findOneAndUpdate|put|putItem|put_item|PutCommand|save|upsert|set|update_item|execute|query|none|run|commit|bulk_update)$/
 /** The same input is taken once, or a change in between is seen. */
-const GUARDED =
-  /already|processed|applied|dedup|idempot|seen|version|etag|if_match|ConditionExpression|for update/i
+const GUARDED = /already|processed|applied|dedup|idempot|seen|version|etag|if_match|ConditionExpression/i
 
 export const readModifyWrite: Rule = {
   id: 'read-modify-write',
@@ -84,6 +86,12 @@ export const readModifyWrite: Rule = {
       code: 'import psycopg2\ndef apply(cur, no, amount, batch):\n    if already_applied(cur, batch):\n        return\n    cur.execute("SELECT balance FROM account WHERE no = %s", (no,))\n    row = cur.fetchone()\n    balance = row[0] + amount\n    cur.execute("UPDATE account SET balance = %s WHERE no = %s", (balance, no))\n',
     },
     {
+      why: 'the row is locked until the number is written',
+      path: 'jobs/apply.py',
+      lines: [],
+      code: 'import psycopg2\ndef apply(cur, no, amount):\n    cur.execute("SELECT balance FROM account WHERE no = %s FOR UPDATE", (no,))\n    row = cur.fetchone()\n    balance = row[0] + amount\n    cur.execute("UPDATE account SET balance = %s WHERE no = %s", (balance, no))\n',
+    },
+    {
       why: 'computed and only reported',
       path: 'jobs/report.py',
       lines: [],
@@ -109,7 +117,7 @@ export const readModifyWrite: Rule = {
     for (const read of host.assignments) {
       if (read.fn === undefined || !readsRow(read, host)) continue
       const body = host.source(read.fn.node)
-      if (GUARDED.test(body.replace(/'[^'\n]*'|"[^"\n]*"/g, ''))) continue
+      if (GUARDED.test(body.replace(/'[^'\n]*'|"[^"\n]*"/g, '')) || locks(file, read.fn)) continue
       const found = advanced(read, read.fn, host)
       if (found === undefined || told.has(found.start)) continue
       told.add(found.start)
@@ -121,6 +129,15 @@ export const readModifyWrite: Rule = {
       if (found !== undefined && !told.has(found.start)) yield report(found, false)
     }
   },
+}
+
+/** `select ... for update`: a word of the statement, whatever text of the host holds it. */
+function locks(file: FileFacts, fn: HostFunction): boolean {
+  return file.sql.some(
+    ({ fn: own, call, statement: { tokens } }) =>
+      (call?.fn ?? own) === fn &&
+      (hasWords(tokens, 'for', 'update') || hasWords(tokens, 'for', 'no', 'key', 'update')),
+  )
 }
 
 interface Move {
@@ -187,17 +204,20 @@ function stores(
   const source = host.source(call.node)
   if (/^\W*(?:await\s+)?[\w.]*\(?\s*['"`]\s*select\b/i.test(source)) return false
   if (call.start <= start && start < call.end)
-    return new RegExp(`['"]?\\b${column}\\b['"]?\\s*[:=]`).test(source)
+    return new RegExp(`['"]?\\b${literally(column)}\\b['"]?\\s*[:=]`).test(source)
   if (assigned === undefined || call.start < start) return false
-  const value = assigned.name.replace(/\W/g, '\\$&')
-  return new RegExp(`(?:^|[^\\w.'"])${value}\\b(?!\\s*\\()`).test(source.slice(source.indexOf('(')))
+  return new RegExp(`(?:^|[^\\w.'"])${literally(assigned.name)}\\b(?!\\s*\\()`).test(
+    source.slice(source.indexOf('(')),
+  )
 }
 
 /** `count = d.count; count += 1; out.push({ count })`: numbers of a record that was handed in, moved on and handed on. */
 function handedOn(fn: HostFunction, host: HostFacts): Move | undefined {
   if (fn.name === '' && fn.parent !== undefined) return undefined
-  const given = fn.parameters.filter((name) =>
-    /stat|state|existing|previous|prev|stored|saved|current|totals/i.test(name),
+  // A parameter may be a whole pattern, with defaults and comments; only a name can be followed.
+  const given = fn.parameters.filter(
+    (name) =>
+      /^\w+$/.test(name) && /stat|state|existing|previous|prev|stored|saved|current|totals/i.test(name),
   )
   if (given.length === 0) return undefined
   const own = host.assignments.filter((one) => one.fn === fn)

@@ -2,6 +2,7 @@ import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { HostFacts } from '../languages/host.ts'
+import { literally } from '../literally.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf, textBefore } from '../sequence.ts'
 import { nameFromText } from '../sql/name.ts'
@@ -232,7 +233,8 @@ function isGivenTheClock(
   )
     return false
   const body = host.source(use.fn.node).replace(use.text === undefined ? '' : host.source(use.text.node), '')
-  const named = new RegExp(`['"]?\\b${column}\\b['"]?\\s*[:=]`).test(body)
+  const key = `['"]?\\b${literally(column)}\\b['"]?\\s*[:=]`
+  const named = new RegExp(key).test(body)
   return host.calls.some((call) => {
     if (
       call.fn !== use.fn ||
@@ -245,9 +247,9 @@ function isGivenTheClock(
     )
     const word = given === undefined || /[{[]/.test(host.source(given.value)) ? undefined : given.name
     // As the value of that name, or, where the values have no names, as one of a list.
-    const from = (word ?? host.source(call.node)).replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    const from = literally(word ?? host.source(call.node))
     return named
-      ? new RegExp(`['"]?\\b${column}\\b['"]?\\s*[:=]\\s*${from}`).test(body)
+      ? new RegExp(`${key}\\s*${from}`).test(body)
       : new RegExp(`[,([]\\s*${from}\\s*[,)\\]]`).test(body)
   })
 }
