@@ -8,9 +8,8 @@ import type { LocalConnection } from '../model/local.ts'
 import type { OpenSource } from '../model/source.ts'
 import type { TargetColumn, TargetTable } from '../model/target.ts'
 import type { KeepColumns, WriteStrategy } from '../model/write.ts'
-import { tableColumn } from './table-column.ts'
+import { isMadeAnew, tableColumn } from './table-column.ts'
 import type { DefinedPipeline } from './types.ts'
-import { isMadeAnew } from './workplace.ts'
 
 /** A column before its role is known: name, type and where the type comes from. */
 export interface TypedName {

@@ -7,7 +7,7 @@ import type { Slice } from '../model/slice.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
 import type { Compared } from './found.ts'
 import type { ReadyRows } from './rows.ts'
-import { tableColumn } from './table-column.ts'
+import { isMadeAnew, tableColumn } from './table-column.ts'
 import type { DefinedPipeline, RunOptions } from './types.ts'
 import type { CursorPlan } from './window.ts'
 
@@ -63,11 +63,6 @@ export function typeHeld(
 ): ColumnType | undefined {
   const declared = source.columns?.[column]
   return tableColumn(table, column)?.type ?? (declared === undefined ? undefined : parseColumnType(declared))
-}
-
-/** Whether a transform takes the source's column out, or makes another of that name: the table's says nothing of it then. */
-export function isMadeAnew({ transform }: DefinedPipeline, column: string): boolean {
-  return transform?.drops?.includes(column) === true || Object.hasOwn(transform?.adds ?? {}, column)
 }
 
 /** Whether the values of a source's column are read as JSON: by its type in the table, or by the declared one. */

@@ -329,7 +329,7 @@ function checksOfMissing(check: Check): void {
     await make(place, ofExtract(many, 'mark'))
     // The last row stays, so that the load is as new as the table.
     await rejects(make(place, ofExtract(many.slice(150), 'mark')), (error: unknown) =>
-      isRefusal(error, 'STET_DELETE_GUARD', ['150 rows', 'of 1200']),
+      isRefusal(error, 'STET_DELETE_GUARD', ['150 rows', 'of 1,200']),
     )
     expectCounts(await make(place, ofExtract(many.slice(100), 'mark')), {
       read: 1100,
@@ -339,7 +339,7 @@ function checksOfMissing(check: Check): void {
     // Marked rows are not live: they neither count as missing again nor as something to be a tenth of.
     const allowed = { ...ofExtract(many.slice(300), 'mark'), options: { allow: { deletes: true } } }
     await rejects(make(place, ofExtract(many.slice(300), 'mark')), (error: unknown) =>
-      isRefusal(error, 'STET_DELETE_GUARD', ['200 rows', 'of 1100']),
+      isRefusal(error, 'STET_DELETE_GUARD', ['200 rows', 'of 1,100']),
     )
     expectCounts(await make(place, allowed), { read: 900, unchanged: 900, marked: 200 })
     equal(await place.count('t'), 1200)
