@@ -2,7 +2,7 @@ import { isRerun } from '../context.ts'
 import type { SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
-import { isLogTable, leavesOutExisting } from '../sequence.ts'
+import { isLogTable, isStagingTable, leavesOutExisting } from '../sequence.ts'
 import { afterBracket, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** The index of a `max(...)` to which something is added: `max(id) + 1`, `coalesce(max(id), 0) + row_number()`. */
@@ -80,6 +80,15 @@ export const maxPlusOne: Rule = {
   ],
   fine: [
     {
+      why: 'numbers of a work table, which each run makes anew',
+      path: 'etl/changes.sql',
+      lines: [],
+      code: `insert into stg_changes (n, order_id)
+select (select coalesce(max(n), 0) from stg_changes) + row_number() over (order by order_id), order_id
+  from orders;
+`,
+    },
+    {
       why: 'the highest value itself',
       path: 'etl/mark.sql',
       lines: [],
@@ -116,7 +125,9 @@ export const maxPlusOne: Rule = {
       yield judge(
         use,
         at,
-        isLogTable(statement.target, project) || leavesOutExisting(statement.query, statement.target),
+        isLogTable(statement.target, project) ||
+          isStagingTable(statement.target, project) ||
+          leavesOutExisting(statement.query, statement.target),
       )
     }
   },
