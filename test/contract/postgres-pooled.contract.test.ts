@@ -13,7 +13,7 @@ describe.skipIf(!hasBouncer())('target contract: PostgreSQL behind PgBouncer (it
   const checks = targetContract({
     create: async () => postgresPlace(inject('postgresUrl'), (await bouncer()).port),
     faults: [connectionCuts],
-    faultStride: 12,
+    faultStride: Number(process.env.STET_FAULT_STRIDE ?? 20),
   })
   for (const check of checks) test(check.name, check.run, 300_000)
 })

@@ -26,7 +26,7 @@ describe('remote compare: PostgreSQL from npm, killed', () => {
   const checks = targetContract({
     create: () => postgresRemotePlace(inject('postgresUrl')),
     faults: [remoteKills],
-    faultStride: FAULT_STRIDE * 3,
+    faultStride: FAULT_STRIDE * 6,
   })
   for (const check of checks.filter(({ name }) => name.includes(remoteKills.what)))
     test(check.name, check.run, 300_000)
