@@ -10,7 +10,7 @@ const SKIP = {
 }
 
 /** Of the messages that change state, so many are passed over between two cuts; more of them than a load that is sent has. */
-const FAULT_STRIDE = Number(process.env.STET_FAULT_STRIDE ?? 5)
+const FAULT_STRIDE = Number(process.env.STET_FAULT_STRIDE ?? 8)
 
 describe('remote compare, held to the target contract: PostgreSQL from npm', () => {
   const checks = targetContract({
@@ -26,7 +26,7 @@ describe('remote compare: PostgreSQL from npm, killed', () => {
   const checks = targetContract({
     create: () => postgresRemotePlace(inject('postgresUrl')),
     faults: [remoteKills],
-    faultStride: FAULT_STRIDE * 6,
+    faultStride: FAULT_STRIDE * 4,
   })
   for (const check of checks.filter(({ name }) => name.includes(remoteKills.what)))
     test(check.name, check.run, 300_000)
