@@ -14,7 +14,7 @@ describe('target contract: DuckDB', () => {
       'a watermark that a person sets back while a run reads stays where the person put it': alone,
       'a row that another writer refreshes is not deleted on the strength of an older look': alone,
     },
-    faultStride: Number(process.env.STET_FAULT_STRIDE ?? 8),
+    faultStride: Number(process.env.STET_FAULT_STRIDE ?? 10),
   })
   for (const check of checks) {
     if (check.skip === undefined) test(check.name, check.run, 300_000)

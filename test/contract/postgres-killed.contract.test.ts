@@ -5,7 +5,7 @@ import { scenariosOfSwaps } from '../support/swap-scenarios.ts'
 
 // Killing needs a process for each point; the points are those that the cuts walk one by one.
 describe('target contract: PostgreSQL, killed', () => {
-  const faultStride = Number(process.env.STET_FAULT_STRIDE ?? 12)
+  const faultStride = Number(process.env.STET_FAULT_STRIDE ?? 16)
   const checks = targetContract({
     create: () => postgresPlace(inject('postgresUrl')),
     faults: [processKills],

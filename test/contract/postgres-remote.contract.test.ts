@@ -10,7 +10,7 @@ const SKIP = {
 }
 
 /** Of the messages that change state, so many are passed over between two cuts; more of them than a load that is sent has. */
-const FAULT_STRIDE = Number(process.env.STET_FAULT_STRIDE ?? 8)
+const FAULT_STRIDE = Number(process.env.STET_FAULT_STRIDE ?? 10)
 
 describe('remote compare, held to the target contract: PostgreSQL from npm', () => {
   const checks = targetContract({

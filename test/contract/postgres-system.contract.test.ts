@@ -11,7 +11,7 @@ describe.skipIf(system === null)('target contract: PostgreSQL of the system', ()
     create: () => postgresPlace(system),
     faults: [connectionCuts],
     scenarios: scenariosOfSwaps(),
-    faultStride: Number(process.env.STET_FAULT_STRIDE ?? 10),
+    faultStride: Number(process.env.STET_FAULT_STRIDE ?? 15),
   })
   for (const check of checks) test(check.name, check.run, 300_000)
 })
