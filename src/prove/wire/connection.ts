@@ -89,7 +89,6 @@ export function carry(client: Socket, server: Socket, context: ConnectionContext
       strike.fire(one.unit)
       if (/^(57P|08)/.test(fault.error)) {
         // The server says so and closes: that is what a shutdown or a terminated backend looks like.
-        toClient.flush()
         client.end(errorResponse('FATAL', fault.error, 'terminating connection (injected by stet prove)'))
         server.destroy()
         return undefined
