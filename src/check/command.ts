@@ -6,7 +6,7 @@ import { applyFixes } from './apply-fixes.ts'
 import { applyBaseline, readBaseline, writeBaseline } from './baseline.ts'
 import type { DdlFact } from './catalogue/table.ts'
 import { changedLines, isChanged } from './changed-lines.ts'
-import { runEngine } from './engine.ts'
+import { type EngineResult, runEngine } from './engine.ts'
 import type { SqlDialect } from './facts.ts'
 import type { Finding, Severity } from './finding.ts'
 import { globToRegExp } from './glob.ts'
@@ -69,7 +69,8 @@ export interface CheckResult {
   readonly fixed: number
   /** Findings that fail the run. */
   readonly failing: number
-  readonly exitStatus: 0 | 1
+  /** 0: nothing fails the run. 1: a finding does. 2: a rule has failed, so that nobody knows. */
+  readonly exitStatus: 0 | 1 | 2
   /** Texts of the files with findings, for code frames. */
   readonly texts: ReadonlyMap<string, string>
 }
@@ -173,7 +174,7 @@ export async function check(options: CheckOptions = {}): Promise<CheckResult> {
     baselineGone: isPart ? 0 : compared.gone,
     fixed: findings.length - left.length,
     failing,
-    exitStatus: failing > 0 ? 1 : 0,
+    exitStatus: exitStatusOf(result, failing),
     texts: new Map([...result.texts].filter(([path]) => withFindings.has(path))),
   }
 }
@@ -243,4 +244,10 @@ function writeFixes(
     written.add(path)
   }
   return written
+}
+
+/** A check that did not look at everything must not be green, and is no verdict on the code either. */
+export function exitStatusOf({ failures }: Pick<EngineResult, 'failures'>, failing: number): 0 | 1 | 2 {
+  if (failures > 0) return 2
+  return failing > 0 ? 1 : 0
 }

@@ -36,6 +36,8 @@ export interface EngineResult {
   readonly notUnderstood: readonly { readonly path: string; readonly count: number }[]
   /** Files that were not read, or not by one of the rules, with the reason. */
   readonly notRead: readonly { readonly path: string; readonly reason: string }[]
+  /** How often a rule failed on a file, which is a defect of Stet: what it would have found is not known. */
+  readonly failures: number
   readonly texts: ReadonlyMap<string, string>
   readonly comments: ReadonlyMap<string, FileFacts>
   readonly facts: ReadonlyMap<string, FileFacts>
@@ -96,11 +98,13 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
   }
 
   const findings: Finding[] = []
+  let failures = 0
   for (const [path, file] of facts) {
     const reports = options.rules.flatMap((rule) => {
       const said = reportsOf(rule, file, project)
       if (Array.isArray(said))
         return said.map((report) => ({ rule, report: inWrapper(report, file, project) }))
+      failures++
       notRead.push({ path, reason: said.reason })
       return []
     })
@@ -113,6 +117,7 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
       .filter((file) => file.notUnderstood > 0)
       .map((file) => ({ path: file.path, count: file.notUnderstood })),
     notRead,
+    failures,
     texts,
     comments: facts,
     facts,

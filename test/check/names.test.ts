@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { exitStatusOf } from '../../src/check/command.ts'
 import type { Rule } from '../../src/check/rule.ts'
 import { RULES } from '../../src/check/rules/index.ts'
 import { checkFiles } from './support.ts'
@@ -34,7 +35,7 @@ test('a rule that fails on one file is named there, and all else is found', asyn
     },
   }
   const insert = 'insert into t select * from s;\n'
-  const { findings, notRead } = await checkFiles({ 'etl/a.sql': insert, 'etl/b.sql': insert }, [
+  const { findings, notRead, failures } = await checkFiles({ 'etl/a.sql': insert, 'etl/b.sql': insert }, [
     failing,
     ...RULES.filter((rule) => rule.id === 'insert-no-key'),
   ])
@@ -42,4 +43,8 @@ test('a rule that fails on one file is named there, and all else is found', asyn
   expect(notRead).toEqual([
     { path: 'etl/b.sql', reason: 'by the rule failing, which failed on it: no such luck' },
   ])
+  // Neither green nor a verdict on the code.
+  expect(failures).toBe(1)
+  expect([exitStatusOf({ failures }, 0), exitStatusOf({ failures }, 3)]).toEqual([2, 2])
+  expect([exitStatusOf({ failures: 0 }, 0), exitStatusOf({ failures: 0 }, 3)]).toEqual([0, 1])
 })

@@ -78,6 +78,12 @@ export const runClock: Rule = {
   ],
   fine: [
     {
+      why: 'rows that are kept for some time, by a name that says so further up',
+      path: 'dags/clean.py',
+      lines: [],
+      code: 'from datetime import datetime, timedelta\nimport airflow\ndef clean(cur):\n    cutoff = datetime.now() - timedelta(days=30)\n    day = cutoff.date()\n    cur.execute(f"update events set archived = true where at < \'{day}\'")\n',
+    },
+    {
       why: 'the moment only makes the statement another one',
       path: 'dags/orders.py',
       lines: [],
