@@ -145,3 +145,27 @@ test('a cursor and a snapshot rule each other out, and the way out is named', ()
     })
   expect(define).toThrow(expect.objectContaining({ hint: expect.stringContaining('insert-once') }))
 })
+
+test('a table that is lost voids the watermark for a run that goes by it, and for no other (G4)', async () => {
+  await file('a.csv', 'id,at\n1,2026-05-01T12:00:00Z\n2,2026-05-02T12:00:00Z\n')
+  const shape = {
+    name: 't',
+    source: csv({ files: 'a.csv', columns: { id: 'bigint', at: 'timestamptz' } }),
+    target: place.target,
+    table: 't',
+    write: { strategy: 'upsert', key: ['id'] },
+  } as const
+  const byCursor = definePipeline({ ...shape, incremental: { cursor: 'at', grace: '0s' } })
+  await run(byCursor, { cwd })
+  const afterLoss = async (
+    pipeline: Parameters<typeof run>[0],
+    options: { readonly slice?: string } = {},
+  ) => {
+    await place.execute('drop table t')
+    const { counts, notices } = await run(pipeline, { cwd, ...options })
+    return { inserted: counts.inserted, isVoid: notices.some((text) => text.includes('counts for nothing')) }
+  }
+  expect(await afterLoss(byCursor, { slice: '2026-05-01' })).toEqual({ inserted: 1, isVoid: false })
+  expect(await afterLoss(byCursor)).toEqual({ inserted: 2, isVoid: true })
+  expect(await afterLoss(definePipeline(shape))).toEqual({ inserted: 2, isVoid: false })
+})

@@ -1,6 +1,7 @@
 import { expect, inject, test } from 'vitest'
-import { definePipeline, run } from '../src/index.ts'
+import { definePipeline, type ReplacePartition, run } from '../src/index.ts'
 import { postgres as query } from '../src/sources/postgres/index.ts'
+import type { PostgresTarget } from '../src/targets/postgres/index.ts'
 import { bench } from './support/postgres-bench.ts'
 
 // What a database may leave out of a query's answer must be outside of the slice by the table's own lights (G3, G9): a row that is
@@ -27,6 +28,21 @@ test('a slice by a column that the transform makes is not narrowed by the one of
 })
 
 for (const how of ['sent', 'compared in the database'] as const) {
+  const pipelineOf = (
+    db: { readonly url: string; readonly target: PostgresTarget },
+    write: Omit<ReplacePartition, 'strategy'>,
+  ) =>
+    definePipeline({
+      name: 't',
+      source:
+        how === 'sent'
+          ? query({ url: db.url, query: 'select * from s' })
+          : db.target.query('select * from s'),
+      target: db.target,
+      table: 't',
+      write: { strategy: 'replace-partition', ...write },
+    })
+
   const columns = [
     {
       of: 'numeric(10,2)',
@@ -52,14 +68,7 @@ for (const how of ['sent', 'compared in the database'] as const) {
         `create table s (id int, x ${of}); insert into s values ${values};
          create table t (id int primary key, x ${into})`,
       )
-      const text = 'select * from s'
-      const pipeline = definePipeline({
-        name: 't',
-        source: how === 'sent' ? query({ url: db.url, query: text }) : db.target.query(text),
-        target: db.target,
-        table: 't',
-        write: { strategy: 'replace-partition', by: 'x', size, key: ['id'] },
-      })
+      const pipeline = pipelineOf(db, { by: 'x', size, key: ['id'] })
       expect((await run(pipeline, { slice })).counts).toMatchObject({ read: 2, inserted: 2 })
       expect((await run(pipeline, { slice })).counts).toMatchObject({ read: 2, unchanged: 2 })
     })
@@ -70,14 +79,7 @@ for (const how of ['sent', 'compared in the database'] as const) {
       server,
       `create table s (city text, n int); insert into s values (U&'Malmo\\0308', 1); create table t (city text primary key, n int)`,
     )
-    const text = 'select * from s'
-    const pipeline = definePipeline({
-      name: 't',
-      source: how === 'sent' ? query({ url: db.url, query: text }) : db.target.query(text),
-      target: db.target,
-      table: 't',
-      write: { strategy: 'replace-partition', by: 'city', size: 'value', key: ['city'], normalizeKey: 'nfc' },
-    })
+    const pipeline = pipelineOf(db, { by: 'city', size: 'value', key: ['city'], normalizeKey: 'nfc' })
     expect((await run(pipeline, { slice: 'Malmö' })).counts).toMatchObject({ read: 1, inserted: 1 })
   })
 
@@ -87,14 +89,7 @@ for (const how of ['sent', 'compared in the database'] as const) {
       `create table s as select n as id, date '2026-05-01' + n as d from generate_series(0, 99) as n;
        create table t (id int primary key, d date)`,
     )
-    const text = 'select * from s'
-    const pipeline = definePipeline({
-      name: 't',
-      source: how === 'sent' ? query({ url: db.url, query: text }) : db.target.query(text),
-      target: db.target,
-      table: 't',
-      write: { strategy: 'replace-partition', by: 'd', size: 'day', key: ['id'] },
-    })
+    const pipeline = pipelineOf(db, { by: 'd', size: 'day', key: ['id'] })
     expect((await run(pipeline, { slice: '2026-05-03' })).counts).toMatchObject({ read: 1, inserted: 1 })
   })
 }

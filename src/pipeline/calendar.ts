@@ -172,12 +172,13 @@ function namesToShow(
   const last = to ?? sorted.at(-1) ?? from
   if (first === undefined || last === undefined) return []
   if (from !== undefined && to !== undefined) return slicesBetween(slicing, from, to).map(({ name }) => name)
+  // A mistyped end is refused in its own words.
   for (const end of [from, to]) if (end !== undefined) sliceOf(slicing, end)
-  return between(slicing, first, last).map(({ name }) => name)
+  return asFarAsRecorded(slicing, first, last).map(({ name }) => name)
 }
 
 /** The record decides where the calendar ends, and one slice that was mistyped is enough for a thousand years. */
-function between(slicing: Slicing, first: string, last: string): Slice[] {
+function asFarAsRecorded(slicing: Slicing, first: string, last: string): Slice[] {
   try {
     return slicesBetween(slicing, first, last)
   } catch (error) {

@@ -33,8 +33,8 @@ export async function findDifference(
   const history = { ...recorded, frozen: recorded.frozen && pipeline.truth === 'snapshot' }
   const table = await session.describe()
   // A watermark says what a table holds, and this one is gone.
-  const isVoid =
-    table === null && history.watermark !== null && slice === null && options.window === undefined
+  const isByWatermark = pipeline.incremental !== undefined && slice === null && options.window === undefined
+  const isVoid = table === null && history.watermark !== null && isByWatermark
   if (isVoid)
     notice(
       `There is no table ${pipeline.table} any more, so the watermark counts for nothing: the run begins at the start`,

@@ -1,7 +1,6 @@
 import { countOf } from '../model/words.ts'
 import type { Found } from './found.ts'
-import type { Attempt } from './workplace.ts'
-import { sliceToReplace } from './workplace.ts'
+import { type Attempt, missingOf, sliceToReplace } from './workplace.ts'
 
 /**
  * What a plan says of keys that it would insert into a slice and that the table has in another one: a key names one row of
@@ -45,11 +44,10 @@ export async function keysElsewhere(attempt: Attempt, found: Found): Promise<str
   const value = (id: string) => (row[id] === null ? 'NULL' : String(row[id]))
   const example = key.map(({ id, name }) => `${name}=${value(id)}`).join(' ')
   // A row that is only marked, or kept, still has its key; and no slice holds a row without a value.
-  const leaves =
-    (!('missing' in pipeline.write) || (pipeline.write.missing ?? 'delete') === 'delete') &&
-    row[by.id] !== null
+  const isInSlice = row[by.id] !== null
+  const leaves = isInSlice && missingOf(pipeline) === 'delete'
   return (
-    `${countOf(count, 'key of this load is', 'keys of this load are')} ${row[by.id] === null ? 'in no slice' : 'in another slice'}, such as ${example} with ${by.name}=${value(by.id)}: ` +
+    `${countOf(count, 'key of this load is', 'keys of this load are')} ${isInSlice ? 'in another slice' : 'in no slice'}, such as ${example} with ${by.name}=${value(by.id)}: ` +
     `a run is refused (STET_KEY_CONSTRAINT) ${leaves ? `until that slice was loaded without ${count === 1 ? 'it' : 'them'}` : `as long as ${by.name} is no part of the key`}`
   )
 }

@@ -13,6 +13,10 @@ export interface RefusedByTarget {
 
 const REJECTS_SHOWN = 100
 
+function shownOf({ keepRejects }: LandingRules): number {
+  return keepRejects ?? REJECTS_SHOWN
+}
+
 /**
  * Brings columns that compare as text into the form in which the target gives them back, by asking the target itself:
  * only it knows that `[1,5]` is `[1,6)` or `abc` in a char(5) is `abc  `. Distinct texts travel, not rows.
@@ -25,10 +29,9 @@ export async function bringIntoTargetForm(
   parts: readonly SourcePart[],
   rules: LandingRules,
 ): Promise<RefusedByTarget> {
-  const shown = rules.keepRejects ?? REJECTS_SHOWN
+  const shown = shownOf(rules)
   let rejected = 0
   const rejects: Reject[] = []
-  // A row of several faults is one row: it must not take another's place among those that are kept.
   const explained = parts.map(() => new Set<number>())
   for (const column of contract.columns.filter((candidate) => candidate.asText)) {
     const texts = local.newName('texts')
@@ -43,7 +46,7 @@ export async function bringIntoTargetForm(
     const refused = await local.count(`select count(*) from ${landed} as x where exists (${bad})`)
     if (refused > 0) {
       if (rejects.length < shown) {
-        rejects.push(...(await explain(local, forms, column, contract, parts, rules, shown, explained)))
+        rejects.push(...(await explain(local, forms, column, { contract, parts, rules, explained })))
       }
       await local.run(`delete from ${landed} as x where exists (${bad})`)
       rejected += refused
@@ -58,15 +61,19 @@ export async function bringIntoTargetForm(
   return { rejected, rejects: rejects.slice(0, shown) }
 }
 
+interface Explaining {
+  readonly contract: Contract
+  readonly parts: readonly SourcePart[]
+  readonly rules: LandingRules
+  /** Numbers of the rows of each part that have a reject: one of several faults must not take another row's place. */
+  readonly explained: readonly Set<number>[]
+}
+
 async function explain(
   local: LocalConnection,
   forms: string,
   column: ContractColumn,
-  contract: Contract,
-  parts: readonly SourcePart[],
-  rules: LandingRules,
-  shown: number,
-  explained: readonly Set<number>[],
+  { contract, parts, rules, explained }: Explaining,
 ): Promise<Reject[]> {
   const rejects: Reject[] = []
   // Row numbers mean something only in the file's own order, which the landing gives up for speed.
@@ -81,7 +88,7 @@ async function explain(
           on f.text = s.v_${column.id}
        where f.canonical is null
        order by s.n
-       limit ${shown + known.size}`)
+       limit ${shownOf(rules) + known.size}`)
     const found = refused.filter(({ n }) => !known.has(Number(n)))
     for (const { n } of found) known.add(Number(n))
     const places = await part.locate(found.map((row) => Number(row.n)))

@@ -171,7 +171,7 @@ function lineOf(row: TransformRow, names: readonly string[]): string {
   return joinLine(texts)
 }
 
-/** In loops, for it is asked of every row: closures and lists of names were a tenth of the time. */
+/** Whether nothing is left to be refused: asked of every row, so in loops and without lists. */
 function hasJust(row: TransformRow, names: readonly string[]): boolean {
   let columns = 0
   for (const _ in row) columns++

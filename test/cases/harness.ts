@@ -1,10 +1,13 @@
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'lossless-json'
 import { describe, inject } from 'vitest'
 import {
   type DefinedPipeline,
   definePipeline,
+  type Pipeline,
   type RunOptions,
   type RunResult,
   run,
@@ -43,13 +46,28 @@ export async function caseText(name: string, file: string): Promise<string> {
   return readFile(`${caseFolder(name)}/${file}`, 'utf8')
 }
 
+/** Files by their names, in a folder that lasts as long as the body. */
+export async function withFiles<Value>(
+  files: Readonly<Record<string, string>>,
+  body: (folder: string) => Promise<Value>,
+): Promise<Value> {
+  const folder = await mkdtemp(join(tmpdir(), 'stet-case-'))
+  try {
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+    return await body(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
 export interface CaseLoad {
-  readonly place: CasePlace
+  readonly place: Pick<CasePlace, 'target'>
   readonly folder: string
   readonly file: string
   readonly table: string
   readonly write: WriteStrategy
   readonly columns?: Columns | undefined
+  readonly transform?: Pipeline['transform']
 }
 
 export function casePipeline({
@@ -58,6 +76,7 @@ export function casePipeline({
   table,
   write,
   columns,
+  transform,
 }: Omit<CaseLoad, 'folder'>): DefinedPipeline {
   const declared = columns === undefined ? {} : { columns }
   const source = /\.(jsonl|json)$/.test(file)
@@ -69,6 +88,7 @@ export function casePipeline({
     target: place.target,
     table,
     write: write as never,
+    ...(transform === undefined ? {} : { transform: transform as never }),
   })
 }
 

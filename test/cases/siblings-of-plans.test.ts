@@ -1,41 +1,25 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { definePipeline, plan, run, thaw } from '../../src/index.ts'
-import { csv } from '../../src/sources/csv/index.ts'
-import { json } from '../../src/sources/json/index.ts'
+import { definePipeline, plan, run, type TransformRow, thaw } from '../../src/index.ts'
+import type { WriteStrategy } from '../../src/model/write.ts'
 import { rows } from '../../src/sources/rows/index.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
 import { connect, freshDatabase } from '../support/databases.ts'
 import { duckdbPlace } from '../support/duckdb-place.ts'
-import { eachTarget, table } from './harness.ts'
+import { casePipeline, eachTarget, table, withFiles } from './harness.ts'
 
-async function withFile<Value>(name: string, text: string, act: (folder: string) => Promise<Value>) {
-  const folder = await mkdtemp(join(tmpdir(), 'stet-sibling-'))
-  try {
-    await writeFile(join(folder, name), text)
-    return await act(folder)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-}
+/** What plans, thaws and empty documents have in common with the cases. */
+
+const upsert: WriteStrategy = { strategy: 'upsert', key: ['id'] }
 
 eachTarget((_target, create) => {
   test('036: a column that a transform makes anew is read by the source alone, on every run (G1, G2)', async () => {
     await using place = await create()
-    await withFile('a.jsonl', '{"id":"1","note":"abc"}\n', async (folder) => {
-      const pipeline = definePipeline({
-        name: 't',
-        source: json({ files: 'a.jsonl' }) as never,
-        target: place.target,
-        table: 't',
-        write: { strategy: 'upsert', key: ['id'] } as never,
-        transform: {
-          row: (row: Record<string, unknown>) => ({ ...row, note: JSON.stringify(row.note) }),
-          adds: { note: 'jsonb' },
-        } as never,
-      })
+    await withFiles({ 'a.jsonl': '{"id":"1","note":"abc"}\n' }, async (folder) => {
+      const transform = {
+        row: (row: TransformRow) => ({ ...row, note: JSON.stringify(row.note) }),
+        adds: { note: 'jsonb' },
+      }
+      const pipeline = casePipeline({ place, file: 'a.jsonl', table: 't', write: upsert, transform })
       expect((await run(pipeline, { cwd: folder })).counts).toMatchObject({ inserted: 1 })
       expect((await run(pipeline, { cwd: folder })).counts).toMatchObject({ unchanged: 1 })
     })
@@ -46,15 +30,9 @@ eachTarget((_target, create) => {
   test('075: a document without records is an empty source to a row transform as well (G10)', async () => {
     await using place = await create()
     await place.execute('create table t (id varchar primary key, v varchar not null)')
-    await withFile('none.json', '[]', async (folder) => {
-      const pipeline = definePipeline({
-        name: 't',
-        source: json({ files: 'none.json' }) as never,
-        target: place.target,
-        table: 't',
-        write: { strategy: 'upsert', key: ['id'] } as never,
-        transform: { row: (row: Record<string, unknown>) => row } as never,
-      })
+    await withFiles({ 'none.json': '[]' }, async (folder) => {
+      const transform = { row: (row: TransformRow) => row }
+      const pipeline = casePipeline({ place, file: 'none.json', table: 't', write: upsert, transform })
       expect(await run(pipeline, { cwd: folder })).toMatchObject({ verdict: 'nothing read' })
     })
   })
@@ -62,14 +40,8 @@ eachTarget((_target, create) => {
   test('004: a tie among very many equal rows is told at once', async () => {
     await using place = await create()
     const many = `id,v\n${'1,a\n'.repeat(100_000)}1,b\n`
-    await withFile('a.csv', many, async (folder) => {
-      const pipeline = definePipeline({
-        name: 't',
-        source: csv({ files: 'a.csv', columns: { id: 'text', v: 'text' } }),
-        target: place.target,
-        table: 't',
-        write: { strategy: 'upsert', key: ['id'] },
-      })
+    await withFiles({ 'a.csv': many }, async (folder) => {
+      const pipeline = casePipeline({ place, file: 'a.csv', table: 't', write: upsert })
       await expect(run(pipeline, { cwd: folder })).rejects.toMatchObject({ code: 'STET_TIE' })
     })
   }, 20_000)
@@ -78,14 +50,9 @@ eachTarget((_target, create) => {
 test('075: an empty document and a key in another case than the table has it (DuckDB)', async () => {
   await using place = await duckdbPlace()
   await place.execute('create table t (id bigint not null, v varchar not null)')
-  await withFile('none.json', '[]', async (folder) => {
-    const pipeline = definePipeline({
-      name: 't',
-      source: json({ files: 'none.json' }) as never,
-      target: place.target,
-      table: 't',
-      write: { strategy: 'upsert', key: ['ID'] } as never,
-    })
+  await withFiles({ 'none.json': '[]' }, async (folder) => {
+    const write: WriteStrategy = { strategy: 'upsert', key: ['ID'] }
+    const pipeline = casePipeline({ place, file: 'none.json', table: 't', write })
     expect(await run(pipeline, { cwd: folder })).toMatchObject({ verdict: 'nothing read' })
   })
 })

@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { definePipeline, run, thaw } from '../../src/index.ts'
 import type { WriteStrategy } from '../../src/model/write.ts'
@@ -10,22 +7,9 @@ import { rows } from '../../src/sources/rows/index.ts'
 import { postgres } from '../../src/targets/postgres/index.ts'
 import { connect, freshDatabase } from '../support/databases.ts'
 import { duckdbPlace } from '../support/duckdb-place.ts'
-import { brief, eachTarget, loadCase, table } from './harness.ts'
+import { brief, casePipeline, eachTarget, loadCase, table, withFiles } from './harness.ts'
 
 /** What the cases have in common with others of their kinds, in other formats, types and doors. */
-
-async function withFiles<Value>(
-  files: Readonly<Record<string, string>>,
-  body: (folder: string) => Promise<Value>,
-): Promise<Value> {
-  const folder = await mkdtemp(join(tmpdir(), 'stet-case-'))
-  try {
-    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
-    return await body(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
 
 const upsert: WriteStrategy = { strategy: 'upsert', key: ['id'] }
 
@@ -314,12 +298,12 @@ test('a first load makes no table whose key every later load would refuse (G1)',
   for (const type of ['double precision', 'real', 'json', 'jsonb', 'interval']) {
     const value = type.startsWith('json') ? '[1]' : type === 'interval' ? '1 day' : '1'
     await withFiles({ 'a.csv': `id,v\n${value},1\n` }, async (folder) => {
-      const pipeline = definePipeline({
-        name: 't',
-        source: csv({ files: 'a.csv', columns: { id: type, v: 'integer' } }) as never,
-        target: postgres({ url }),
+      const pipeline = casePipeline({
+        place: { target: postgres({ url }) },
+        file: 'a.csv',
         table: 't',
-        write: upsert as never,
+        write: upsert,
+        columns: { id: type, v: 'integer' },
       })
       await expect(run(pipeline, { cwd: folder }), type).rejects.toMatchObject({
         code: 'STET_KEY_CONSTRAINT',
@@ -335,12 +319,11 @@ test('012: the constraint that is asked for is one that a partitioned table can 
     'create table t (id text not null, day date not null) partition by range (day); create table t_all partition of t default',
   )
   await withFiles({ 'a.csv': 'id,day\n1,2025-01-01\n' }, async (folder) => {
-    const pipeline = definePipeline({
-      name: 't',
-      source: csv({ files: 'a.csv' }) as never,
-      target: postgres({ url }),
+    const pipeline = casePipeline({
+      place: { target: postgres({ url }) },
+      file: 'a.csv',
       table: 't',
-      write: upsert as never,
+      write: upsert,
     })
     const error = await run(pipeline, { cwd: folder }).catch((failure: unknown) => failure)
     expect(error).toMatchObject({ code: 'STET_KEY_CONSTRAINT' })
@@ -353,12 +336,11 @@ test('012: the constraint that is asked for is one that a partitioned table can 
 test('a column that every table of PostgreSQL has already is refused by name', async () => {
   const url = await freshDatabase(inject('postgresUrl'))
   await withFiles({ 'a.csv': 'id,ctid\n1,2\n' }, async (folder) => {
-    const pipeline = definePipeline({
-      name: 't',
-      source: csv({ files: 'a.csv' }) as never,
-      target: postgres({ url }),
+    const pipeline = casePipeline({
+      place: { target: postgres({ url }) },
+      file: 'a.csv',
       table: 't',
-      write: upsert as never,
+      write: upsert,
     })
     const error = await run(pipeline, { cwd: folder }).catch((failure: unknown) => failure)
     expect(error).toMatchObject({ code: 'STET_COLUMNS' })

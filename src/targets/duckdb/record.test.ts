@@ -164,6 +164,19 @@ test('a record that a newer Stet has written is refused, by runs and by the log'
   await expect(log.list({})).rejects.toMatchObject({ code: 'STET_VERSION' })
 })
 
+test('what a person did is on the record of the table, however its name is written', async () => {
+  await using folder = await temporaryFolder()
+  const target = duckdb({ file: join(folder.path, 'x.duckdb') })
+  await writeByHand(target, '"Orders"', UPSERT, CONTRACT, [`('insert', 'a', null, null)`])
+  {
+    await using record = await target.openRecord({ signal: NEVER })
+    await record.forgetSlice('p', '"Orders"', '2026-05-01', 'somebody@here')
+  }
+  await using log = await target.openRunLog({ signal: NEVER })
+  const [run] = await log.list({ table: 'orders' })
+  expect((await log.events()).map(({ kind, table }) => [kind, table])).toEqual([['forget', run?.table]])
+})
+
 test('a failed transaction whose COMMIT says nothing is no success (planted fault)', async () => {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'x.duckdb')

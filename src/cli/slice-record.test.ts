@@ -1,0 +1,240 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { violations } from '../../test/support/schemas.ts'
+import { writeDay, writeVisits } from '../../test/support/visits.ts'
+import { type VisitsCli, visitsCli } from '../../test/support/visits-cli.ts'
+
+let cwd = ''
+let cli: VisitsCli
+beforeEach(async () => {
+  cli = await visitsCli()
+  cwd = cli.cwd
+})
+
+const stet: VisitsCli['stet'] = (argv, more) => cli.stet(argv, more)
+const run: VisitsCli['run'] = (...argv) => cli.run(...argv)
+const rowsOf: VisitsCli['rowsOf'] = (sql) => cli.rowsOf(sql)
+const runsOf: VisitsCli['runsOf'] = () => cli.runsOf()
+
+describe('stet slices', () => {
+  test('shows months of days, by letters with a legend, and as JSON', async () => {
+    await writeDay(cwd, '2026-05-02', [])
+    await run('--slice', '2026-05-01', '--slice', '2026-05-02', '--slice', '2026-05-03')
+    const shown = await stet(['slices', 'visits.ts', '--to', '2026-05-05'])
+    expect(shown.stdout).toBe(
+      [
+        'visits',
+        '',
+        '2026-05',
+        '  Mo   Tu   We   Th   Fr   Sa   Su',
+        '                       1L   2e   3F',
+        '   4.   5.',
+        '',
+        'L 1 loaded   e 1 empty (finished, nothing read)   F 1 failed   . 2 missing',
+        'failed: 2026-05-03 STET_SOURCE',
+        '',
+      ].join('\n'),
+    )
+    const { document } = await stet(['slices', 'visits.ts', '--json'])
+    expect(violations('slices.json', document())).toEqual([])
+    expect(document()).toMatchObject({
+      slicing: { by: 'day', size: 'day', zone: 'UTC' },
+      slices: [
+        { state: 'loaded', rows: 2 },
+        { state: 'empty', rows: 0 },
+        { state: 'failed', error: 'STET_SOURCE' },
+      ],
+    })
+  })
+
+  test('--forget takes off a slice that was mistyped and never loaded, on record, until it is run again', async () => {
+    await run('--slice', '2026-05-01', '--slice', '2206-05-01')
+    expect((await stet(['slices', 'visits.ts'])).stderr).toContain('never loaded? --forget it')
+    const states = async (...argv: readonly string[]) => {
+      const ran = await stet(['slices', 'visits.ts', ...argv, '--json'])
+      expect(violations('slices.json', ran.document())).toEqual([])
+      return (ran.document().slices as { slice: string; state: string }[]).map(
+        ({ slice, state }) => `${slice} ${state}`,
+      )
+    }
+    expect(await states('--forget', '2206-05-01')).toEqual(['2026-05-01 loaded'])
+    expect(await rowsOf('select kind, pipeline, table_name, slice, done_by from stet.stet.event')).toEqual([
+      ['forget', 'visits', 'visits', '2206-05-01', 'tester@here'],
+    ])
+    // What was run stays on record.
+    expect((await runsOf()).map(({ slice }) => slice)).toEqual(['2206-05-01', '2026-05-01'])
+    const range = ['--from', '2206-05-01', '--to', '2206-05-01']
+    expect(await states(...range)).toEqual(['2206-05-01 missing'])
+    await run('--slice', '2206-05-01')
+    expect(await states(...range)).toEqual(['2206-05-01 failed'])
+  })
+
+  test('--forget says what it has done, also where the calendar cannot be shown for another slice', async () => {
+    await run('--slice', '2026-05-01', '--slice', '2206-05-01', '--slice', '1026-05-01')
+    const forgotten = await stet(['slices', 'visits.ts', '--forget', '2206-05-01'])
+    expect(forgotten.status).toBe(2)
+    expect(forgotten.stderr).toContain('slice 2206-05-01 is forgotten')
+    expect(forgotten.stderr).toContain('There are more than 20,000 slices')
+  })
+
+  test('an end that is mistyped is refused in its own words, not as a slice to forget', async () => {
+    await run('--slice', '2026-05-01')
+    for (const ends of [
+      ['--from', '2026-5-1'],
+      ['--from', '2026-05-09', '--to', '2026-05-01'],
+    ]) {
+      const { status, stderr } = await stet(['slices', 'visits.ts', ...ends])
+      expect(status).toBe(2)
+      expect(stderr).toContain(ends.length === 2 ? '2026-5-1' : '2026-05-09')
+      expect(stderr).not.toContain('--forget')
+    }
+  })
+
+  test('--forget is refused for a slice that was loaded once, or that nobody has run', async () => {
+    await run('--slice', '2026-05-01')
+    await rm(join(cwd, 'inbox', '2026-05-01.csv'))
+    await run('--slice', '2026-05-01')
+    const loaded = await stet(['slices', 'visits.ts', '--forget', '2026-05-01'])
+    expect(loaded.stderr).toContain('was loaded at')
+    const never = await stet(['slices', 'visits.ts', '--forget', '2026-05-09'])
+    expect(never.stderr).toContain('No slice "2026-05-09" of "visits" is on record')
+    expect([loaded.status, never.status]).toEqual([2, 2])
+    expect((await stet(['slices', 'visits.ts'])).stdout).toContain('1F')
+  })
+
+  test('of a pipeline that never ran is empty, of one with other slices says so', async () => {
+    expect((await stet(['slices', 'visits.ts'])).stdout).toContain(
+      'no slice of pipeline "visits" is on record',
+    )
+    await run('--slice', '2026-05-01')
+    await writeVisits({
+      cwd,
+      file: 'monthly.ts',
+      write: `{ strategy: 'replace-partition', by: 'day', size: 'month', key: ['id'] }`,
+    })
+    expect((await stet(['slices', 'monthly.ts'])).stderr).toContain(
+      '1 slice of another size, such as 2026-05-01',
+    )
+  })
+})
+
+describe('stet rerun', () => {
+  test('repeats slice and logical time, and says what has changed since', async () => {
+    await run('--at', '2026-05-01T06:00:00Z')
+    const [first] = await runsOf()
+    const quiet = await stet(['rerun', first?.runId.slice(0, 8) ?? '', 'visits.ts'])
+    expect(quiet).toMatchObject({ status: 0, stderr: '' })
+    expect(quiet.stdout).toContain('visits 2026-05-01 → ')
+    await writeDay(cwd, '2026-05-01', ['a', 'B'])
+    await writeFile(join(cwd, 'visits.ts'), `${await readFile(join(cwd, 'visits.ts'), 'utf8')}// changed\n`)
+    const loud = await stet(['rerun', first?.runId ?? '', 'visits.ts', '--json'])
+    expect(violations('run.json', loud.document())).toEqual([])
+    expect(loud.stderr).toContain(`The pipeline's file has changed since run ${first?.runId}`)
+    expect(loud.stderr).toMatch(/2026-05-01\.csv has other content since run/)
+    expect((await runsOf())[0]).toMatchObject({
+      slice: '2026-05-01',
+      logicalTime: '2026-05-01T06:00:00Z',
+      rerunOf: first?.runId,
+    })
+    // Of a run whose slice was named there is no logical time to find it by.
+    await run('--slice', '2026-05-02')
+    const [named] = await runsOf()
+    expect((await stet(['rerun', named?.runId ?? '', 'visits.ts'])).stdout).toContain('visits 2026-05-02 → ')
+    const unknown = await stet(['rerun', 'nope', 'visits.ts'])
+    expect(unknown).toMatchObject({ status: 2 })
+    expect(unknown.stderr).toContain(
+      "hint:  A rerun looks in the log of the pipeline's own target; stet runs --into",
+    )
+  })
+
+  test('repeats the window of a cursor and leaves the watermark (G4)', async () => {
+    await writeVisits({
+      cwd,
+      files: '*.csv',
+      write: `{ strategy: 'upsert', key: ['id'] }`,
+      more: `incremental: { cursor: 'changed', grace: '1h' },`,
+    })
+    await run()
+    await writeDay(cwd, '2026-05-03', ['a'])
+    await run()
+    const [second] = await runsOf()
+    await writeDay(cwd, '2026-05-04', ['a'])
+    await run()
+    const before = (await stet(['watermark', 'show', 'visits.ts'])).stdout
+    expect((await stet(['rerun', second?.runId ?? '', 'visits.ts'])).status).toBe(0)
+    expect((await runsOf())[0]?.window).toEqual(second?.window)
+    expect((await stet(['watermark', 'show', 'visits.ts'])).stdout).toBe(before)
+  })
+})
+
+describe('stet watermark', () => {
+  const PIPELINE = {
+    files: '*.csv',
+    write: `{ strategy: 'upsert', key: ['id'] }`,
+    more: `incremental: { cursor: 'changed', grace: '0s' },`,
+  } as const
+  const watermark = (...argv: readonly string[]) => stet(['watermark', ...argv, 'visits.ts'])
+
+  test('is shown, set, rewound and forgotten, old → new, and the next run goes by it', async () => {
+    await writeVisits({ cwd, ...PIPELINE })
+    expect((await watermark('show')).stdout).toContain('has no watermark yet')
+    expect((await watermark('set', '2026-05-01')).stderr).toContain('has never run')
+    await run()
+    expect((await watermark('rewind', '1d')).stdout).toBe(
+      'visits: changed 2026-05-02 12:01:00+00 → changed 2026-05-01 12:01:00+00\n',
+    )
+    expect((await run('--json')).document()).toMatchObject({
+      results: [{ counts: { outside: 1, unchanged: 3 }, watermark: '2026-05-02 12:01:00+00' }],
+    })
+    const set = await watermark('set', '2026-05-02T14:00:00+02:00', '--json')
+    expect(violations('watermark.json', set.document())).toEqual([])
+    expect(set.document()).toMatchObject({
+      before: { value: '2026-05-02 12:01:00+00' },
+      watermark: { value: '2026-05-02 12:00:00+00', setBy: 'tester@here' },
+    })
+    expect((await watermark('rewind', '2026-06-01T00:00:00Z')).stderr).toContain(
+      'Cannot rewind to 2026-06-01 00:00:00+00',
+    )
+    expect((await watermark('set', 'soon')).stderr).toContain('Cannot read "soon" as a value of the cursor')
+    expect((await watermark('forget')).stdout).toBe('visits: changed 2026-05-02 12:00:00+00 → no watermark\n')
+    expect((await run('--json')).document()).toMatchObject({ results: [{ counts: { outside: 0 } }] })
+  })
+
+  test('that is set accepts the definition that the pipeline has now; --full reads all of it', async () => {
+    await writeVisits({ cwd, ...PIPELINE })
+    await run()
+    await writeVisits({
+      cwd,
+      ...PIPELINE,
+      file: 'seoul.ts',
+      more: `incremental: { cursor: 'changed', grace: '0s', zone: 'Asia/Seoul' },`,
+    })
+    const runSeoul = (...argv: readonly string[]) => stet(['run', 'seoul.ts', ...argv])
+    expect((await runSeoul()).stderr).toContain('STET_DEFINITION_CHANGED')
+    const set = await stet(['watermark', 'set', '2026-05-02 12:01:00+00', 'seoul.ts'])
+    expect(set.status).toBe(0)
+    expect((await runSeoul('--json')).document()).toMatchObject({ results: [{ counts: { outside: 3 } }] })
+    expect((await runSeoul('--full', '--json')).document()).toMatchObject({
+      results: [{ counts: { outside: 0 } }],
+    })
+  })
+
+  test('of numbers is not rewound by a length of time', async () => {
+    await writeVisits({ cwd, ...PIPELINE, more: `incremental: { cursor: 'id' },` })
+    await run()
+    const refused = await watermark('rewind', '2h')
+    expect(refused.status).toBe(2)
+    expect(refused.stderr).toContain(
+      'Cannot rewind by 2h: the cursor "id" is a number (bigint), and has no time',
+    )
+    expect(refused.stderr).toContain(
+      'Write the number to go back to, less than 21: stet watermark rewind NUMBER',
+    )
+    expect((await watermark('rewind', '11')).stdout).toBe('visits: id 21 → id 11\n')
+  })
+
+  test('of a pipeline without a cursor there is none', async () => {
+    expect((await watermark('show')).stderr).toContain('reads by no cursor')
+  })
+})
