@@ -35,39 +35,57 @@ export async function keepNewest(
     having count(*) > 1`)
   if ((await local.count(`select count(*) from ${repeated}`)) === 0) return 0
 
-  const rivals = local.newName('rivals')
   const newest = contract.columns.find((column) => column.newest)
-  const compared = contract.columns.filter((column) => !column.ignored)
-  // Rivals that differ only in ignored columns or in spelling are one content; which of them stays must not depend on
-  // where it stood, so all columns' texts decide.
-  const total = contract.columns.map((column) => `l.${column.id}::varchar desc nulls last`)
   const order = newest === undefined ? '0' : orderSql(newest, `l.${newest.id}`)
-  const content = compared.map((column) => identitySql(column, `l.${column.id}`))
+  const names = keyNames.join(', ')
   const keyMatch = keyIdentity.map((sql, position) => `${sql} is not distinct from r.k${position}`)
+  const rivals = local.newName('rivals')
   await local.run(`
     create table ${rivals} as
-    select l.rowid as rid,
-           ${keyNames.map((name) => `r.${name}`).join(', ')},
-           rank() over (partition by ${keyNames.map((name) => `r.${name}`).join(', ')} order by ${order} desc nulls last) as age,
-           row_number() over (
-             partition by ${keyNames.map((name) => `r.${name}`).join(', ')}
-             order by ${order} desc nulls last, ${total.join(', ')}) as place,
-           {${content.map((sql, position) => `'p${position}': ${sql}`).join(', ')}} as content
+    select l.rowid as rid, ${names}, rank() over (partition by ${names} order by ${order} desc nulls last) as age
       from ${table} as l
       join ${repeated} as r
         on ${keyMatch.join(' and ')}`)
-  await refuseTies(local, table, rivals, keyNames, contract, placesOf)
-  const losers = await local.count(`select count(*) from ${rivals} where place > 1`)
-  await local.run(`delete from ${table} where rowid in (select rid from ${rivals} where place > 1)`)
-  await local.run(`drop table ${rivals}`)
-  await local.run(`drop table ${repeated}`)
-  return losers
+  const equals = await placeEquals(local, table, rivals, names, contract)
+  await refuseTies(local, table, equals, keyNames, contract, placesOf)
+  const losers = `select rid from ${rivals} where age > 1 union all select rid from ${equals} where place > 1`
+  const deleted = await local.count(`select count(*) from (${losers})`)
+  await local.run(`delete from ${table} where rowid in (${losers})`)
+  for (const made of [equals, rivals, repeated]) await local.run(`drop table ${made}`)
+  return deleted
+}
+
+/**
+ * The rows that share the newest place of their key, with what they hold and the place that each has among them. Mostly there
+ * are none: only here every column is looked at.
+ */
+async function placeEquals(
+  local: LocalConnection,
+  table: string,
+  rivals: string,
+  names: string,
+  contract: Contract,
+): Promise<string> {
+  const equals = local.newName('equals')
+  // Equals that differ only in ignored columns or in spelling are one content; which of them stays must not depend on
+  // where it stood, so all columns' texts decide.
+  const total = contract.columns.map((column) => `l.${column.id}::varchar desc nulls last`)
+  const content = contract.columns
+    .filter((column) => !column.ignored)
+    .map((column, position) => `'p${position}': ${identitySql(column, `l.${column.id}`)}`)
+  await local.run(`
+    create table ${equals} as
+    select e.*, row_number() over (partition by ${names} order by ${total.join(', ')}) as place, {${content.join(', ')}} as content
+      from (select rid, ${names} from ${rivals} where age = 1 qualify count(*) over (partition by ${names}) > 1) as e
+      join ${table} as l
+        on l.rowid = e.rid`)
+  return equals
 }
 
 async function refuseTies(
   local: LocalConnection,
   table: string,
-  rivals: string,
+  equals: string,
   keyNames: readonly string[],
   contract: Contract,
   placesOf: PlacesOf,
@@ -76,20 +94,18 @@ async function refuseTies(
   await local.run(`
     create table ${ties} as
     select ${keyNames.join(', ')}
-      from ${rivals}
-     where age = 1
+      from ${equals}
      group by ${keyNames.join(', ')}
     having count(distinct content) > 1`)
   const count = await local.count(`select count(*) from ${ties}`)
   if (count === 0) return
   const shown = await local.rows(`
     select ${contract.columns.map((column) => `l.${column.id}::varchar as ${column.id}`).join(', ')}
-      from ${rivals} as v
+      from ${equals} as v
       join (select * from ${ties} order by all limit ${TIES_SHOWN}) as t
         on ${keyNames.map((name) => `v.${name} is not distinct from t.${name}`).join(' and ')}
       join ${table} as l
         on l.rowid = v.rid
-     where v.age = 1
      order by ${keyNames.map((name) => `v.${name}`).join(', ')}, v.place
      limit ${TIED_ROWS_SHOWN}`)
   const rows = shown.map((row) =>
