@@ -123,6 +123,30 @@ eachTarget((_, create) => {
       await expect(thrown).rejects.toThrow(/boom; at the row id=/)
       expect(await place.count('t')).toBe(0)
     })
+
+    test('a row transform that fails in the middle says at which row, and nothing is written (G2)', async () => {
+      await using place = await create()
+      // Several chunks of the engine, so that one is on its way when the transform gives up.
+      const rows = Array.from({ length: 10_000 }, (_, n) => [String(n), '1.50'])
+      const pipelineWith = (row: (row: TransformRow) => TransformRow) =>
+        definePipeline({
+          name: 't',
+          source: literalRows({ id: 'text', amount: 'numeric(12,2)' }, rows),
+          target: place.target,
+          table: 't',
+          transform: { row },
+          write: { strategy: 'upsert', key: ['id'] },
+        })
+      const failing = pipelineWith((row) => {
+        if (row.id === '3000') throw new Error('no such rate')
+        return row
+      })
+      await expect(run(failing)).rejects.toMatchObject({
+        code: 'STET_CONFIG',
+        message: expect.stringMatching(/no such rate.*id=3000/),
+      })
+      expect((await run(pipelineWith((row) => row))).counts).toMatchObject({ read: 10_000, inserted: 10_000 })
+    })
   })
 
   describe('an SQL transform', () => {

@@ -1,4 +1,4 @@
-import { DuckDBDataChunk, VARCHAR } from '@duckdb/node-api'
+import { DuckDBDataChunk, type DuckDBResult, VARCHAR } from '@duckdb/node-api'
 import { StetError } from '../errors.ts'
 import { fieldSql, joinLine, joinLines, lineSql, splitLine, splitSql } from '../local/lines.ts'
 import { quoteIdentifier } from '../local/quote.ts'
@@ -124,11 +124,7 @@ async function transformByRow(
   let added = 0
   const columns = contract.columns.map((column) => ({ name: column.name, read: readerOf(column) }))
   const result = await local.duckdb.stream(`select ${lineSql(contract.columns)} from ${landed}`)
-  for (
-    let chunk = await result.fetchChunk();
-    chunk !== null && chunk.rowCount > 0;
-    chunk = await result.fetchChunk()
-  ) {
+  for await (const chunk of chunksAhead(result)) {
     signal.throwIfAborted()
     for (const line of chunk.getColumnVector(0).toArray() as readonly string[]) {
       const fields = splitLine(line)
@@ -157,6 +153,20 @@ async function transformByRow(
   appender.closeSync()
   const part = relationPart(local, `(${splitSql(table)})`, (name) => fieldSql(names.indexOf(name)))
   return { part, names, rows, filtered, added }
+}
+
+/** The chunks of a result, each asked for while the one before it is worked on: the engine has threads of its own. */
+async function* chunksAhead(result: DuckDBResult): AsyncIterable<DuckDBDataChunk> {
+  let next = result.fetchChunk()
+  try {
+    for (let chunk = await next; chunk !== null && chunk.rowCount > 0; chunk = await next) {
+      next = result.fetchChunk()
+      yield chunk
+    }
+  } finally {
+    // Whoever stops early may close the connection next, and that must not happen under a fetch.
+    await next.catch(() => undefined)
+  }
 }
 
 /** A row of the transform on its way back. */
