@@ -60,13 +60,11 @@ const STRUCTURE = `
 
 async function dump(url: string): Promise<string | null> {
   const system = systemBinaries(existsSync)
-  if (system === null || new URL(url).port !== new URL(inject('systemPostgresUrl') ?? 'x:').port) return null
-  const { stdout } = await promisify(execFile)(system.binaries.postgres.replace(/postgres$/, 'pg_dump'), [
-    '-s',
-    '-N',
-    'stet',
-    url,
-  ])
+  const pgDump = system?.postgres.replace(/postgres$/, 'pg_dump') ?? ''
+  // PostgreSQL from npm comes without it.
+  if (!existsSync(pgDump) || new URL(url).port !== new URL(inject('systemPostgresUrl') ?? 'x:').port)
+    return null
+  const { stdout } = await promisify(execFile)(pgDump, ['-s', '-N', 'stet', url])
   return stdout.replaceAll(/^\\(un)?restrict .*$/gm, '')
 }
 

@@ -172,7 +172,7 @@ describe.skipIf(!hasPsql)(
   { timeout: PATIENCE_MS },
   () => {
     test.each(['-Fc', '-Fd', '-Ft'])('%s fills the sandbox', async (format) => {
-      const binaries = systemBinaries(existsSync)?.binaries ?? (await embeddedBinaries())
+      const binaries = systemBinaries(existsSync) ?? (await embeddedBinaries())
       await using server = await startPostgres({ binaries })
       await using db = await connect(server.url)
       await db.client.query('create table t (a int); insert into t values (7)')

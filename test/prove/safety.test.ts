@@ -148,7 +148,7 @@ describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
 
   test('the database it is copied from is only read', async () => {
     // A server of its own: numbers of transactions are counted for all its databases, and other tests run beside this one.
-    const binaries = systemBinaries(existsSync)?.binaries ?? (await embeddedBinaries())
+    const binaries = systemBinaries(existsSync) ?? (await embeddedBinaries())
     await using server = await startPostgres({ binaries })
     const source = server.url
     await using db = await connect(source)

@@ -1,7 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import type { TestProject } from 'vitest/node'
-import { type PostgresServer, startPostgres } from '../../src/prove/sandbox/postgres-server.ts'
+import {
+  type PostgresBinaries,
+  type PostgresServer,
+  startPostgres,
+} from '../../src/prove/sandbox/postgres-server.ts'
 import { embeddedBinaries, systemBinaries } from './postgres-binaries.ts'
 
 declare module 'vitest' {
@@ -23,17 +27,22 @@ export default async function setup(project: TestProject) {
   const system = systemBinaries(existsSync)
   if (system === null) project.provide('systemPostgresUrl', null)
   else {
-    const server = await startPostgres({ binaries: system.binaries })
+    const server = await startPostgres({ binaries: system })
     servers.push(server)
     project.provide('systemPostgresUrl', server.url)
   }
   return async () => {
     for (const server of servers) await server[Symbol.asyncDispose]()
-    const versions = system === null ? '18 (npm)' : `18 (npm), ${system.version} (system)`
+    const versions = system === null ? '18 (npm)' : `18 (npm), ${versionOf(system)} (system)`
     process.stdout.write(
       `PostgreSQL versions tested: ${versions}${system === null ? '; no system PostgreSQL found' : ''}\n`,
     )
   }
+}
+
+/** Its major version. */
+function versionOf({ postgres }: PostgresBinaries): string {
+  return /[0-9]+/.exec(execFileSync(postgres, ['--version'], { encoding: 'utf8' }))?.[0] ?? 'unknown'
 }
 
 /** Tests that start the command line run what is built, which must not be older than what is tested. */

@@ -7,15 +7,17 @@ export async function embeddedBinaries(): Promise<PostgresBinaries> {
   return { initdb, postgres }
 }
 
-/** The newest PostgreSQL that Debian or Ubuntu has installed, if any. */
+/** A second PostgreSQL: that of the folder in `STET_POSTGRES_BIN`, or the newest one that Debian or Ubuntu has installed. */
 export function systemBinaries(
   exists: (path: string) => boolean,
-): { readonly version: number; readonly binaries: PostgresBinaries } | null {
-  for (let version = 20; version >= 14; version--) {
-    const folder = `/usr/lib/postgresql/${version}/bin`
-    if (exists(`${folder}/postgres`) && exists(`${folder}/initdb`)) {
-      return { version, binaries: { initdb: `${folder}/initdb`, postgres: `${folder}/postgres` } }
-    }
+  named: string | undefined = process.env.STET_POSTGRES_BIN,
+): PostgresBinaries | null {
+  const installed = Array.from({ length: 7 }, (_, n) => `/usr/lib/postgresql/${20 - n}/bin`)
+  for (const folder of named === undefined ? installed : [named]) {
+    const binaries = { initdb: `${folder}/initdb`, postgres: `${folder}/postgres` }
+    if (exists(binaries.postgres) && exists(binaries.initdb)) return binaries
   }
+  // Who names one wants that one: going on without it would look like a success.
+  if (named !== undefined) throw new Error(`STET_POSTGRES_BIN: there is no initdb and postgres in ${named}`)
   return null
 }
