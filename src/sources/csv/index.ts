@@ -1,8 +1,10 @@
 import { StetError } from '../../errors.ts'
 import type { Columns } from '../../model/columns.ts'
+import { refuseUnknownOptions } from '../../model/options.ts'
 import type { OpenSource, Source, SourceContext } from '../../model/source.ts'
 import { type InputFile, openFiles, openTextFiles, type UnreadFile } from '../shared/files.ts'
-import { type CsvOptions, type Dialect, dialectOf } from './options.ts'
+import { patternsOf } from '../shared/resolve.ts'
+import { CSV_OPTIONS, type CsvOptions, type Dialect, dialectOf } from './options.ts'
 import { csvPart } from './part.ts'
 import { lookOneByOne, type PartFile, prepareFile } from './prepare.ts'
 import { chooseDelimiter } from './shape.ts'
@@ -25,12 +27,13 @@ export function csv<const C extends Columns = Columns>(options: CsvOptions<C>): 
 
 /** Rows from files whose fields stand between tabs; otherwise as {@link csv}. */
 export function tsv<const C extends Columns = Columns>(options: CsvOptions<C>): Source<C> {
-  return csvSource('tsv', { ...options, delimiter: options.delimiter ?? '\t' })
+  return csvSource('tsv', options, '\t')
 }
 
-function csvSource<C extends Columns>(kind: string, options: CsvOptions<C>): Source<C> {
-  const dialect = dialectOf(options)
-  const files = typeof options.files === 'string' ? [options.files] : options.files
+function csvSource<C extends Columns>(kind: string, options: CsvOptions<C>, delimiter?: string): Source<C> {
+  refuseUnknownOptions(kind, options, CSV_OPTIONS)
+  const dialect = dialectOf({ ...options, delimiter: options.delimiter ?? delimiter })
+  const files = patternsOf(kind, options.files)
   return {
     kind,
     columns: options.columns,

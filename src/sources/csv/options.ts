@@ -24,6 +24,19 @@ export interface CsvOptions<C extends Columns = Columns> {
   readonly skip?: number | undefined
 }
 
+export const CSV_OPTIONS: Readonly<Record<keyof CsvOptions, true>> = {
+  files: true,
+  columns: true,
+  delimiter: true,
+  quote: true,
+  escape: true,
+  header: true,
+  encoding: true,
+  nullTexts: true,
+  comment: true,
+  skip: true,
+}
+
 /** The options, checked and with their defaults. */
 export interface Dialect {
   /** Null: to be seen in the first record. */

@@ -1,5 +1,6 @@
 import { StetError } from '../../errors.ts'
 import type { Columns } from '../../model/columns.ts'
+import { refuseUnknownOptions } from '../../model/options.ts'
 import type {
   OpenSource,
   Reject,
@@ -9,6 +10,7 @@ import type {
   SourcePart,
 } from '../../model/source.ts'
 import { type InputFile, openFiles } from '../shared/files.ts'
+import { patternsOf } from '../shared/resolve.ts'
 import { createTextTable, type TextTable } from '../shared/text-table.ts'
 import { readDocument } from './document.ts'
 import { createFieldSet } from './fields.ts'
@@ -50,7 +52,15 @@ export interface JsonOptions<C extends Columns> {
  * })
  */
 export function json<const C extends Columns = Columns>(options: JsonOptions<C>): Source<C> {
-  const patterns = typeof options.files === 'string' ? [options.files] : options.files
+  refuseUnknownOptions('json', options, {
+    files: true,
+    columns: true,
+    records: true,
+    fields: true,
+    format: true,
+    encoding: true,
+  })
+  const patterns = patternsOf('json', options.files)
   return {
     kind: 'json',
     columns: options.columns,

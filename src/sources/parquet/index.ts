@@ -1,8 +1,10 @@
 import { StetError } from '../../errors.ts'
 import type { Columns } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
+import { refuseUnknownOptions } from '../../model/options.ts'
 import type { OpenSource, Source, SourceContext, SourceField, SourcePart } from '../../model/source.ts'
 import { type InputFile, openFiles } from '../shared/files.ts'
+import { patternsOf } from '../shared/resolve.ts'
 import { rowAsJson } from '../shared/text-table.ts'
 import { type ParquetColumn, readSchema, relationOf } from './schema.ts'
 
@@ -20,7 +22,8 @@ export interface ParquetOptions<C extends Columns> {
  * parquet({ files: 'exports/flights-*.parquet' })
  */
 export function parquet<const C extends Columns = Columns>(options: ParquetOptions<C>): Source<C> {
-  const patterns = typeof options.files === 'string' ? [options.files] : options.files
+  refuseUnknownOptions('parquet', options, { files: true, columns: true })
+  const patterns = patternsOf('parquet', options.files)
   return {
     kind: 'parquet',
     columns: options.columns,

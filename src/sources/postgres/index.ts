@@ -1,6 +1,7 @@
 import { narrowQuery } from '../../local/narrow.ts'
 import { isNumberType, isTimeType } from '../../model/column-type.ts'
 import type { Columns } from '../../model/columns.ts'
+import { refuseUnknownOptions } from '../../model/options.ts'
 import type { Narrowing } from '../../model/slice.ts'
 import type { OpenSource, Source, SourceContext } from '../../model/source.ts'
 import { rowAsJson, rowsAt } from '../shared/text-table.ts'
@@ -31,6 +32,7 @@ export interface PostgresQueryOptions<C extends Columns> {
  * })
  */
 export function postgres<const C extends Columns = Columns>(options: PostgresQueryOptions<C>): Source<C> {
+  refuseUnknownOptions('postgres', options, { url: true, query: true, columns: true })
   return {
     kind: 'postgres',
     columns: options.columns,

@@ -1,6 +1,7 @@
 import { StetError } from '../../errors.ts'
 import { parseColumnType } from '../../model/column-type.ts'
 import type { Columns } from '../../model/columns.ts'
+import { refuseUnknownOptions } from '../../model/options.ts'
 import type { OpenSource, Reject, Source, SourceContext } from '../../model/source.ts'
 import { createTextTable, rowAsJson, rowsAt, type TextTable } from '../shared/text-table.ts'
 import { forEach, IterationError } from './iterate.ts'
@@ -41,6 +42,7 @@ export interface RowsOptions<C extends Columns> {
  * })
  */
 export function rows<const C extends Columns>(options: RowsOptions<C>): Source<C> {
+  refuseUnknownOptions('rows', options, { name: true, columns: true, rows: true })
   const name = options.name ?? 'rows'
   return {
     kind: 'rows',

@@ -14,6 +14,19 @@ export interface NamedPath {
 }
 
 /**
+ * The patterns of a source that reads files.
+ *
+ * @throws {StetError} `STET_CONFIG` when there is none: a pipeline file is not type-checked when it runs.
+ */
+export function patternsOf(source: string, files: string | readonly string[]): readonly string[] {
+  const patterns = typeof files === 'string' ? [files] : files
+  if (Array.isArray(patterns) && patterns.length > 0) return patterns
+  throw new StetError('STET_CONFIG', `${source} names no files`, {
+    hint: `Write ${source}({ files: 'inbox/orders-*' })`,
+  })
+}
+
+/**
  * The files that paths and patterns stand for, in the order written; the matches of one pattern in natural order
  * (`part-2` before `part-10`), so that two runs over one folder read it alike. A file that is named twice comes once.
  *

@@ -1,4 +1,5 @@
 import { StetError } from '../../errors.ts'
+import { refuseUnknownOptions } from '../../model/options.ts'
 import type { Target } from '../../model/target.ts'
 import { realPathOf } from './file.ts'
 import { openRecord } from './record/editor.ts'
@@ -19,6 +20,7 @@ export interface DuckDBOptions {
  * const target = duckdb({ file: 'stet.duckdb' })
  */
 export function duckdb(options: DuckDBOptions): Target {
+  refuseUnknownOptions('duckdb', options, { file: true })
   const { file } = options
   if (typeof file !== 'string') {
     throw new StetError('STET_CONFIG', 'The DuckDB target needs a file', {

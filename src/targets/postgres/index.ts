@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ClientConfig } from 'pg'
 import { StetError } from '../../errors.ts'
 import type { Columns } from '../../model/columns.ts'
+import { refuseUnknownOptions } from '../../model/options.ts'
 import type { Source } from '../../model/source.ts'
 import type { Target } from '../../model/target.ts'
 import { IDENTIFIER_BYTES_MAX } from './checks.ts'
@@ -49,6 +50,7 @@ export interface PostgresTarget extends Target {
  * const target = postgres({ url: process.env.DATABASE_URL })
  */
 export function postgres(options: PostgresOptions = {}): PostgresTarget {
+  refuseUnknownOptions('postgres', options, { url: true })
   const { url } = options
   // `url: process.env.DATABASE_URL` with nothing in it would go to whatever answers on localhost.
   if ('url' in options && (url === undefined || url === '')) {
@@ -82,8 +84,9 @@ export function postgres(options: PostgresOptions = {}): PostgresTarget {
     kind: 'postgres',
     description,
     place,
-    query: (query, queryOptions = {}) =>
-      ownQuery({
+    query: (query, queryOptions = {}) => {
+      refuseUnknownOptions('query', queryOptions, { columns: true })
+      return ownQuery({
         place,
         query,
         description,
@@ -92,7 +95,8 @@ export function postgres(options: PostgresOptions = {}): PostgresTarget {
           await using connection = await connect(signal)
           return await clockOf(connection)
         },
-      }),
+      })
+    },
     capabilities: {
       strategies: ['upsert', 'insert-once', 'replace-table', 'replace-partition'],
       transactional: true,
