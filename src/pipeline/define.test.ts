@@ -87,6 +87,35 @@ describe('a misspelt column does not compile', () => {
     ).toThrow('week')
   })
 
+  test('in what a transform reads and drops', () => {
+    definePipeline({
+      name: 'o',
+      source: declared,
+      target,
+      table: 'o',
+      write: { strategy: 'upsert', key: ['order_ref'] },
+      transform: {
+        row: (row) => {
+          // @ts-expect-error amout is no column
+          const misspelt = row.amout
+          return { ...row, misspelt: misspelt ?? row.amount }
+        },
+        adds: { misspelt: 'text' },
+      },
+    })
+    expect(() =>
+      definePipeline({
+        name: 'o',
+        source: declared,
+        target,
+        table: 'o',
+        write: { strategy: 'upsert', key: ['order_ref'] },
+        // @ts-expect-error amout is no column
+        transform: { row: (row) => row, drops: ['amout'] },
+      }),
+    ).toThrow('the transform drops amout, which is no declared column')
+  })
+
   test('a source without declared columns takes any name', () => {
     definePipeline({
       name: 'o',
@@ -94,6 +123,7 @@ describe('a misspelt column does not compile', () => {
       target,
       table: 'o',
       write: { strategy: 'upsert', key: ['whatever'] },
+      transform: { row: ({ gone, ...row }) => ({ ...row, kept: row.kept ?? gone ?? null }), drops: ['gone'] },
     })
   })
 })

@@ -160,6 +160,14 @@ function refuseContradictions(pipeline: DefinedPipeline): void {
     if (!known.includes(column))
       refuse(`write names ${column}, which is no declared column`, `Declared: ${known.join(', ')}`)
   }
+  for (const column of transform?.drops ?? []) {
+    if (!Object.keys(source.columns).includes(column)) {
+      refuse(
+        `the transform drops ${column}, which is no declared column of the source`,
+        `Declared: ${Object.keys(source.columns).join(', ')}`,
+      )
+    }
+  }
   const cursor = pipeline.incremental?.cursor
   if (cursor !== undefined && !Object.keys(source.columns).includes(cursor)) {
     refuse(

@@ -11,19 +11,27 @@ import type { KeepColumns, Missing, WriteStrategy } from '../model/write.ts'
 export type TransformValue = string | number | bigint | boolean | null
 export type TransformRow = Readonly<Record<string, TransformValue>>
 
-/** A change of the landed rows before they are compared. */
-export type Transform<A extends Columns = Columns> =
+/** A row of the source as a transform sees it: with the declared columns, or any where none are declared. */
+type RowOf<C extends Columns> = Readonly<Record<ColumnOf<C>, TransformValue>>
+
+/**
+ * A change of the landed rows before they are compared.
+ *
+ * @typeParam A Columns that it adds.
+ * @typeParam C Columns of the source.
+ */
+export type Transform<A extends Columns = Columns, C extends Columns = Columns> =
   /** SQL of the local engine over the table `landed`, whose columns bear the source's names. */
   | {
       readonly sql: string
       readonly adds?: A | undefined
-      readonly drops?: readonly string[] | undefined
+      readonly drops?: readonly ColumnOf<NoInfer<C>>[] | undefined
     }
   /** A function for each row: the row to load, several of them, or null to leave it out. */
   | {
-      readonly row: (row: TransformRow) => TransformRow | readonly TransformRow[] | null
+      readonly row: (row: RowOf<NoInfer<C>>) => TransformRow | readonly TransformRow[] | null
       readonly adds?: A | undefined
-      readonly drops?: readonly string[] | undefined
+      readonly drops?: readonly ColumnOf<NoInfer<C>>[] | undefined
     }
 
 /**
@@ -64,7 +72,7 @@ export interface Pipeline<C extends Columns = Columns, A extends Columns = Colum
   readonly table: string
   readonly write: WriteStrategy<ColumnOf<NoInfer<C>> | ColumnOf<NoInfer<A>>>
   readonly keep?: KeepColumns | undefined
-  readonly transform?: Transform<A> | undefined
+  readonly transform?: Transform<A, C> | undefined
   /** Rows that may be rejected before the run fails (G9). Default 0. */
   readonly maxRejects?: number | undefined
   /** `quarantine` keeps rejected rows whole in `stet.quarantine`, within `maxRejects`. Default `fail`: they are only reported. */
@@ -77,7 +85,8 @@ export interface Pipeline<C extends Columns = Columns, A extends Columns = Colum
 }
 
 /** A pipeline whose columns are checked; what `run` and `plan` take. */
-export interface DefinedPipeline extends Omit<Pipeline, 'write' | 'incremental'> {
+export interface DefinedPipeline extends Omit<Pipeline, 'write' | 'incremental' | 'transform'> {
+  readonly transform?: Transform | undefined
   readonly write: WriteStrategy
   readonly incremental?: Incremental | undefined
 }
