@@ -9,17 +9,13 @@ import { IDENTIFIER_BYTES_MAX } from './checks.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { loadDriver } from './driver.ts'
 import { describeError } from './errors.ts'
+import type { PostgresOptions, QueryOptions } from './options.ts'
 import { openEditor } from './record/editor.ts'
 import { readRunLog } from './record/run-log.ts'
-import { clockOf, ownQuery, type QueryOptions } from './remote/own-query.ts'
+import { clockOf, ownQuery } from './remote/own-query.ts'
 import { openSession } from './session.ts'
 
-export type { QueryOptions } from './remote/own-query.ts'
-
-export interface PostgresOptions {
-  /** `postgres://user@host:5432/database`. Without it the PG* environment variables and `.pgpass` say where. */
-  readonly url?: string | undefined
-}
+export type { PostgresOptions, QueryOptions } from './options.ts'
 
 /** A PostgreSQL database as a target, which is also the source of queries on its own connection. */
 export interface PostgresTarget extends Target {

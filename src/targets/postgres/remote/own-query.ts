@@ -3,11 +3,7 @@ import type { Columns } from '../../../model/columns.ts'
 import type { Source } from '../../../model/source.ts'
 import type { Connection } from '../connection.ts'
 import { describeError } from '../errors.ts'
-
-export interface QueryOptions<C extends Columns = Columns> {
-  /** Default: the table's columns, and the query's own types for a table that does not exist yet. */
-  readonly columns?: C | undefined
-}
+import type { QueryOptions } from '../options.ts'
 
 interface OwnQueryOptions<C extends Columns> extends QueryOptions<C> {
   readonly place: string
