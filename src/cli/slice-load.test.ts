@@ -100,6 +100,23 @@ describe('stet load', () => {
     expect(again.stdout).toContain('watermark 2026-05-02 12:01:00+00')
   })
 
+  test('that the watermark stays is told where rejects are allowed, and not of a run that they fail', async () => {
+    await writeFile(join(cwd, 'inbox', 'bad.csv'), 'id,day,page,changed\n9,2026-05-01,x,\n')
+    const incremental = [
+      '2026-05-01.csv',
+      join(cwd, 'inbox', 'bad.csv'),
+      ...KEY,
+      '--cursor',
+      'changed',
+    ] as const
+    const refused = await load(...incremental)
+    expect(refused).toMatchObject({ status: 4 })
+    expect(refused.stderr).not.toContain('The watermark stays')
+    expect((await load(...incremental, '--max-rejects', '1')).stderr).toContain(
+      'note: The watermark stays where it is, because 1 row was rejected: the next run reads it again',
+    )
+  })
+
   test('--truth snapshot freezes, --fail-on-drift ends with 5', async () => {
     const snapshot = [...KEY, '--truth', 'snapshot', '--fail-on-drift'] as const
     expect((await load('2026-05-01.csv', ...snapshot)).status).toBe(0)
@@ -114,6 +131,7 @@ describe('stet load', () => {
     await writeFile(join(cwd, 'inbox', 'bad.csv'), 'id,day,page,changed\n9,never,x,2026-05-01 12:00:00+00\n')
     const ran = await load('bad.csv', ...KEY, '--on-reject', 'quarantine', '--max-rejects', '1')
     expect(ran.status).toBe(0)
+    expect(ran.stderr).toContain('note: 1 rejected row is kept in stet.quarantine of the target')
     expect(await rowsOf('select raw from stet.stet.quarantine')).toEqual([
       ['9,never,x,2026-05-01 12:00:00+00'],
     ])

@@ -133,7 +133,7 @@ function wantedNames(
   }
   if (declared.length === 0) return offered
   const left = offered.filter((name) => !declared.includes(name))
-  if (left.length > 0) notice(`Not loaded, because the pipeline does not declare them: ${left.join(', ')}`)
+  if (left.length > 0) notice(`Not loaded, as they are not among the declared columns: ${left.join(', ')}`)
   return declared
 }
 

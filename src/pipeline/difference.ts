@@ -75,7 +75,7 @@ export async function findDifference(
  * again when it has been corrected (G4, G9).
  */
 async function withSafeWatermark(
-  { local, notice }: Attempt,
+  { local, notice, pipeline }: Attempt,
   rows: ReadyRows,
   plan: CursorPlan | null,
 ): Promise<ReadyRows> {
@@ -87,9 +87,12 @@ async function withSafeWatermark(
     )
   }
   if (rejected === 0 || cursor.watermark === null) return rows
-  notice(
-    `The watermark stays where it is, because ${countOf(rejected, 'row was', 'rows were')} rejected: the next run reads them again`,
-  )
+  // Of a run that fails by them nobody expects that anything moves.
+  if (rejected <= (pipeline.maxRejects ?? 0)) {
+    notice(
+      `The watermark stays where it is, because ${countOf(rejected, 'row was', 'rows were')} rejected: the next run reads ${rejected === 1 ? 'it' : 'them'} again`,
+    )
+  }
   return { ...rows, cursor: { ...cursor, watermark: null } }
 }
 

@@ -6,7 +6,7 @@ import type { LocalConnection } from '../model/local.ts'
 import { NO_COUNTS, type RunRecord, type RunStart, verdictOf } from '../model/run.ts'
 import { type Slice, WHOLE } from '../model/slice.ts'
 import type { CommitExtras, OpenTargetOptions } from '../model/target.ts'
-import { groupDigits } from '../model/words.ts'
+import { countOf, groupDigits } from '../model/words.ts'
 import { VERSION } from '../version.ts'
 import { countsOf, labelsOf, noticesOf, reported, whereaboutsOf } from './account.ts'
 import { findDifference, type Ledger } from './difference.ts'
@@ -73,7 +73,13 @@ export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): 
     const counts = countsOf(rows, comparison, applied)
     checkEquation(counts)
     signal.throwIfAborted()
-    await session.commit({ ...record('succeeded'), counts }, extrasOf(pipeline, found, start))
+    const extras = extrasOf(pipeline, found, start)
+    await session.commit({ ...record('succeeded'), counts }, extras)
+    if (extras.quarantine.length > 0) {
+      notices.add(
+        `${countOf(rows.rejected, 'rejected row is', 'rejected rows are')} kept in stet.quarantine of the target`,
+      )
+    }
     return {
       ...labelsOf(pipeline),
       runId: start.runId,
