@@ -97,6 +97,7 @@ describe('a backfill', () => {
       '03 changed',
       '04 skipped',
     ])
+    expect((await backfill('--only', 'failed')).stdout).toContain('4 slices: 4 left out')
     // What is skipped was not run: it has no second line.
     const runs = (await stet(['runs', '--into', join(cwd, 'stet.duckdb'), '--json'])).document().runs
     expect((runs as { slice: string }[]).filter(({ slice }) => slice === '2026-05-04')).toHaveLength(1)

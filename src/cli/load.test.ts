@@ -270,6 +270,7 @@ describe('stet runs', () => {
     expect((await stet('runs', ...into, '--json', '--last', '1')).document().runs).toMatchObject([
       { pipeline: 'others' },
     ])
+    expect((await stet('runs', ...into, '--last', '0')).stderr).toContain('a whole number, 1 or more')
     const some = await stet('runs', '--pipeline', 'orders', ...into, '--json')
     expect(some.document().runs).toMatchObject([{ pipeline: 'orders', verdict: 'changed' }])
     const [entry] = all.document().runs as { runId: string }[]

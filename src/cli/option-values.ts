@@ -11,7 +11,7 @@ export function parseCount(text: string): number {
 }
 
 /** A whole number of 1 or more. */
-export function parseJobs(text: string): number {
+export function parseCountFromOne(text: string): number {
   if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('It is a whole number, 1 or more.')
   return parseCount(text)
 }

@@ -58,7 +58,11 @@ export function renderBackfill(
       (word) => [slices.filter(({ result }) => result?.verdict === word).length, word] as const,
     ),
     ...(['skipped', 'failed', 'interrupted', 'not started'] as const).map(
-      (word) => [slices.filter(({ status }) => status === word).length, word] as const,
+      (word) =>
+        [
+          slices.filter(({ status }) => status === word).length,
+          word === 'skipped' ? 'left out' : word,
+        ] as const,
     ),
   ]
   const words = counted.filter(([count]) => count > 0).map(([count, word]) => `${groupDigits(count)} ${word}`)

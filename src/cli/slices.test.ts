@@ -264,6 +264,20 @@ describe('a frozen slice', () => {
     expect((await run('--slice', '2026-05-02', '--fail-on-drift')).status).toBe(0)
   })
 
+  test('is the whole table where the pipeline has no slices', async () => {
+    await writeVisits({
+      cwd,
+      file: 'whole.ts',
+      write: "{ strategy: 'upsert', key: ['id'] }",
+      files: '2026-05-01.csv',
+      more: "truth: 'snapshot',",
+    })
+    const whole = (command: string) => stet([command, 'whole.ts'])
+    expect(await whole('run')).toMatchObject({ status: 0 })
+    expect((await whole('thaw')).stdout).toContain('visits is thawed: the next run may change it')
+    expect((await whole('thaw')).stdout).not.toContain('slice')
+  })
+
   test('is thawed on the record, and the next run takes the source over', async () => {
     const thaw = (...argv: readonly string[]) => stet(['thaw', 'visits.ts', ...argv])
     expect((await thaw()).stderr).toContain('Which slice is to be thawed?')

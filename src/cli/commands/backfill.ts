@@ -6,7 +6,7 @@ import type { BackfillDocument, BackfilledSlice } from '../documents.ts'
 import { driftIn, refuseDrift } from '../drift.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import { addRemovalOptions, allowedBy, type RemovalOptions, refuseDriftOfNothing } from '../jobs.ts'
-import { parseJobs } from '../option-values.ts'
+import { parseCountFromOne } from '../option-values.ts'
 import { type LoadedPipeline, onePipeline } from '../pipeline-files.ts'
 import { commandFor, renderBackfill, renderOutcome, renderSlicePlans } from '../render-backfill.ts'
 import type { OutputOptions, Reporter } from '../reporter.ts'
@@ -52,7 +52,12 @@ export const makeBackfillCommand: MakeCommand = (act) => {
     )
   addRemovalOptions(command)
   addRunningOptions(command)
-    .option('--jobs <count>', 'slices at a time; the memory limit is divided among them', parseJobs, 1)
+    .option(
+      '--jobs <count>',
+      'slices at a time; the memory limit is divided among them',
+      parseCountFromOne,
+      1,
+    )
     .option('--run-id <id>', 'groups attempts in the run log, each slice as ID/SLICE')
   return addCommonOptions(command)
     .addHelpText(

@@ -3,7 +3,7 @@ import { StetError } from '../../errors.ts'
 import type { RunLog, RunLogEntry } from '../../model/run.ts'
 import { type Act, addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
 import type { RunLogDocument } from '../documents.ts'
-import { parseCount } from '../option-values.ts'
+import { parseCountFromOne } from '../option-values.ts'
 import { renderRunDetails, renderRunLog } from '../render-run-log.ts'
 import type { OutputOptions } from '../reporter.ts'
 import { DEFAULT_TARGET, targetOf } from '../target-option.ts'
@@ -25,7 +25,7 @@ export const makeRunsCommand: MakeCommand = (act) => {
   )
   addTarget(command)
     .option('--pipeline <name>', 'only the runs of this pipeline')
-    .option('--last <count>', 'how many runs', parseCount, 20)
+    .option('--last <count>', 'how many runs', parseCountFromOne, 20)
   return addCommonOptions(command).addCommand(makeShowCommand(act)).action(act(list))
 }
 

@@ -1,3 +1,4 @@
+import { WHOLE } from '../../model/slice.ts'
 import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
 import type { ThawDocument } from '../documents.ts'
 import { collect } from '../option-values.ts'
@@ -33,7 +34,8 @@ async function thawSlices({ context, reporter, args, options }: Invocation<Optio
     signal: context.signal,
   })
   for (const { slice, thawed } of slices) {
-    const name = `slice ${escapeForTerminal(slice)} of ${escapeForTerminal(table)}`
+    const whole = escapeForTerminal(table)
+    const name = slice === WHOLE ? whole : `slice ${escapeForTerminal(slice)} of ${whole}`
     reporter.account(thawed ? `${name} is thawed: the next run may change it` : `${name} was not frozen`)
   }
   reporter.document({ format: 'stet-thaw-1', pipeline: pipeline.name, table, slices } satisfies ThawDocument)

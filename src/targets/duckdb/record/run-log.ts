@@ -39,7 +39,7 @@ export async function openRunLog(path: string, shown: string, signal: AbortSigna
     })
     if (file === null) {
       throw new StetError('STET_CONFIG', `No run has been recorded: ${shown} does not exist`, {
-        hint: 'Name the file that the runs load into',
+        hint: 'Name the target that the runs load into: --into FILE, or --into postgres://…',
         details: { noRecord: true },
       })
     }
