@@ -34,7 +34,10 @@ export interface ContractOptions {
  * The contract that every target keeps: the checks as data, for any test runner.
  *
  * @example
- * for (const check of targetContract({ create, faults })) test(check.name, check.run)
+ * for (const check of targetContract({ create, faults, skip })) {
+ *   if (check.skip === undefined) test(check.name, check.run)
+ *   else test.skip(`${check.name} (${check.skip})`)
+ * }
  */
 export function targetContract(options: ContractOptions): readonly ContractCheck[] {
   const checks: ContractCheck[] = []

@@ -18,7 +18,7 @@ export interface Place extends AsyncDisposable {
   readonly target: TargetUnderContract
   /** Runs a statement of the target's own SQL as another writer would. */
   execute(sql: string): Promise<void>
-  /** All rows of a table as texts in one fixed form, sorted; kept columns left out. Throws when there is no such table. */
+  /** All rows of a table as texts in one fixed form, sorted, without `updated_at` and `content_hash`. Throws when there is no such table. */
   rows(table: string): Promise<readonly string[]>
   /** One text for each row that changes whenever the row is written, even with equal values (`xmin`, `ctid`); null where there is no such thing. */
   versions(table: string): Promise<readonly string[] | null>
