@@ -7,9 +7,10 @@ import type { RemoteCompare } from '../model/remote.ts'
 import type { CursorWindow, Narrowing } from '../model/slice.ts'
 import type { SourceField } from '../model/source.ts'
 import { contractOf, typesOfSource } from './contract.ts'
+import { unreadableEnd } from './keep-window.ts'
 import { keepRejectsOf, type ReadyRows, takeWindow, withCursor } from './rows.ts'
 import { otherSlices, ROWS_SHOWN, requireOneName, sliceColumn } from './slice-rows.ts'
-import { unreadableEnd, windowAtSource } from './window.ts'
+import { windowAtSource } from './window.ts'
 import {
   type Attempt,
   type Known,

@@ -11,13 +11,14 @@ import type { OpenSource, Reject, SourcePart } from '../model/source.ts'
 import type { TargetSession, TargetTable } from '../model/target.ts'
 import { countOf } from '../model/words.ts'
 import { contractOf, type TypedName, typesOfSource } from './contract.ts'
+import { keepWindow } from './keep-window.ts'
 import { placesOf } from './places.ts'
 import { refuseOtherSlices } from './slice-rows.ts'
 import { tableColumn } from './table-column.ts'
 import { bringIntoTargetForm, withTextColumns } from './target-form.ts'
 import { applyTransform } from './transform.ts'
 import type { DefinedPipeline } from './types.ts'
-import { type CursorPlan, keepWindow, nextWatermark, type ResolvedWindow, resolveWindow } from './window.ts'
+import { type CursorPlan, nextWatermark, type ResolvedWindow, resolveWindow } from './window.ts'
 
 /** The load, ready to be compared: one row for each key, in the contract's types. */
 export interface ReadyRows {

@@ -6,11 +6,12 @@ import { formatColumnType, isTimeType, parseColumnType } from '../model/column-t
 import type { ColumnType, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Watermark } from '../model/slice.ts'
+import { laterOf, lessGrace, momentText } from './cursor-value.ts'
 import { recordOf } from './record.ts'
 import { targetOptions } from './run.ts'
 import { tableColumn } from './table-column.ts'
 import type { DefinedPipeline, Incremental } from './types.ts'
-import { definitionOf, laterOf, lessGrace, momentText } from './window.ts'
+import { definitionOf } from './watermark-definition.ts'
 
 /** What a person does to a watermark. */
 export type WatermarkChange =

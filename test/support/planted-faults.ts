@@ -159,7 +159,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'a watermark that goes to the greatest value there is, the clock or no',
-    file: 'pipeline/window.ts',
+    file: 'pipeline/keep-window.ts',
     find: 'window.to === null ? null : `${order} <=',
     replace: 'window.to !== null || window.to === null ? null : `${order} <=',
     test: DUCKDB,
