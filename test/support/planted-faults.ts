@@ -84,8 +84,8 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'comparison before dedupe',
     file: 'local/newest.ts',
-    find: 'delete from ${table} where rowid in (select rid from ${rivals} where place > 1)',
-    replace: 'delete from ${table} where rowid in (select rid from ${rivals} where place > 1 and false)',
+    find: 'delete from ${table} where rowid in (${losers})',
+    replace: 'delete from ${table} where rowid in (${losers}) and false',
     test: DUCKDB,
     caughtBy: 'a losing duplicate that differs is never written',
   },
