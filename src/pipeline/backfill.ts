@@ -7,6 +7,7 @@ import type { SliceState } from './calendar.ts'
 import { hasChanges } from './changes.ts'
 import { plan } from './plan.ts'
 import { run } from './run.ts'
+import { signalOf } from './signal.ts'
 import type { DefinedPipeline, Plan, RunOptions, RunResult } from './types.ts'
 
 export type { BackfillRange } from './backfill-slices.ts'
@@ -140,7 +141,7 @@ async function begin(
   options: BackfillOptions,
   withStatus: boolean,
 ): Promise<Backfilling> {
-  const signal = options.signal ?? new AbortController().signal
+  const signal = signalOf(options)
   signal.throwIfAborted()
   const notices = noticesOf(options)
   const jobs = jobsOf(pipeline, options, notices.add)

@@ -4,6 +4,7 @@ import { type Slice, type Slicing, WHOLE } from '../model/slice.ts'
 import type { Target } from '../model/target.ts'
 import { type PipelineRecord, recordOf } from './record.ts'
 import { slicingOf } from './selection.ts'
+import { signalOf } from './signal.ts'
 import { sliceOf, slicesBetween } from './slices.ts'
 import type { DefinedPipeline } from './types.ts'
 
@@ -59,7 +60,7 @@ export async function slicesOf(
   options: SlicesOptions = {},
 ): Promise<SliceCalendar> {
   const slicing = requireSlicing(pipeline)
-  const signal = options.signal ?? new AbortController().signal
+  const signal = signalOf(options)
   const record = await recordOf(pipeline, { target: options.target, signal })
   const statusOf = statusesOf(record)
   const recorded = [...new Set(record.entries.map((entry) => entry.slice))].filter(

@@ -5,6 +5,7 @@ import { keysElsewhere } from './elsewhere.ts'
 import type { Found } from './found.ts'
 import { targetOptions } from './run.ts'
 import { sliceOfRun } from './selection.ts'
+import { signalOf } from './signal.ts'
 import type { DefinedPipeline, Plan, RunOptions } from './types.ts'
 import { missingOf } from './workplace.ts'
 
@@ -17,7 +18,7 @@ import { missingOf } from './workplace.ts'
  * const { counts, samples } = await plan(orders)
  */
 export async function plan(pipeline: DefinedPipeline, options: RunOptions = {}): Promise<Plan> {
-  const signal = options.signal ?? new AbortController().signal
+  const signal = signalOf(options)
   signal.throwIfAborted()
   const notices = noticesOf(options)
   const slice = sliceOfRun(pipeline, options)

@@ -14,6 +14,7 @@ import type { Found } from './found.ts'
 import { checkEquation } from './guards.ts'
 import { rowsToQuarantine } from './quarantine.ts'
 import { sliceOfRun } from './selection.ts'
+import { signalOf } from './signal.ts'
 import type { DefinedPipeline, Plan, RunOptions, RunResult } from './types.ts'
 import { sliceToReplace } from './workplace.ts'
 
@@ -30,7 +31,7 @@ const LEASE_TIMEOUT_MS = 15_000
  */
 export async function run(pipeline: DefinedPipeline, options: RunOptions = {}): Promise<RunResult> {
   const started = performance.now()
-  const signal = options.signal ?? new AbortController().signal
+  const signal = signalOf(options)
   signal.throwIfAborted()
   const notices = noticesOf(options)
   const slice = sliceOfRun(pipeline, options)

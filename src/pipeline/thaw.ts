@@ -2,6 +2,7 @@ import { StetError } from '../errors.ts'
 import { type Slicing, WHOLE } from '../model/slice.ts'
 import { recordOf } from './record.ts'
 import { slicingOf } from './selection.ts'
+import { signalOf } from './signal.ts'
 import { sliceOf } from './slices.ts'
 import type { DefinedPipeline } from './types.ts'
 
@@ -23,7 +24,7 @@ export async function thaw(
   slices: readonly string[],
   options: { readonly by: string; readonly signal?: AbortSignal | undefined },
 ): Promise<{ readonly table: string; readonly slices: readonly Thawed[] }> {
-  const signal = options.signal ?? new AbortController().signal
+  const signal = signalOf(options)
   const names = namesOf(pipeline, slices)
   const { table } = await recordOf(pipeline, { signal })
   if (table === null) {

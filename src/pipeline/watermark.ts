@@ -9,6 +9,7 @@ import type { Watermark } from '../model/slice.ts'
 import { laterOf, lessGrace, momentText } from './cursor-value.ts'
 import { recordOf } from './record.ts'
 import { targetOptions } from './run.ts'
+import { signalOf } from './signal.ts'
 import { tableColumn } from './table-column.ts'
 import type { DefinedPipeline, Incremental } from './types.ts'
 import { definitionOf } from './watermark-definition.ts'
@@ -58,7 +59,7 @@ export async function changeWatermark(
   options: ChangeOptions,
 ): Promise<ChangedWatermark> {
   const incremental = requireIncremental(pipeline)
-  const signal = options.signal ?? new AbortController().signal
+  const signal = signalOf(options)
   const record = await recordOf(pipeline, { signal })
   if (change.kind === 'forget' && pipeline.protect === true) {
     throw new StetError(
