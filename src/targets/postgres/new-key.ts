@@ -2,8 +2,8 @@ import { StetError } from '../../errors.ts'
 import { formatColumnType } from '../../model/column-type.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { TableIdentity } from './catalog.ts'
-import { requireExactKey } from './checks.ts'
 import type { Connection } from './connection.ts'
+import { requireExactKey } from './key-checks.ts'
 
 /** A first load must not make a table whose key every later load refuses. */
 export async function requireExactNewKey(

@@ -9,15 +9,14 @@ import { canonicalTexts } from './canonical.ts'
 import { type CatalogTable, fingerprintOf, identify, readCatalog, type TableIdentity } from './catalog.ts'
 import {
   IDENTIFIER_BYTES_MAX,
-  type KeyEnforcement,
   requireColumns,
   requireCreatable,
-  requireKeyEnforced,
   requireSliceValues,
   requireTable,
 } from './checks.ts'
 import type { Connection } from './connection.ts'
 import { describeError, isConnectionLoss, sqlstateOf } from './errors.ts'
+import { type KeyEnforcement, requireKeyEnforced } from './key-checks.ts'
 import { lockTable, requireLease, takeLease } from './locks.ts'
 import { requireExactNewKey, requireNullsNotDistinct } from './new-key.ts'
 import { resolveOutcome } from './outcome.ts'

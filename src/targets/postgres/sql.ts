@@ -4,7 +4,7 @@ import type { Contract, ContractColumn } from '../../model/columns.ts'
 import type { Slice } from '../../model/slice.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { CatalogTable } from './catalog.ts'
-import type { KeyEnforcement } from './checks.ts'
+import type { KeyEnforcement } from './key-checks.ts'
 import { inSliceSql } from './slice-sql.ts'
 
 /** All that decides the statements of one write. */
