@@ -6,7 +6,7 @@ import type { Applied } from '../../model/target.ts'
 import { groupDigits } from '../../model/words.ts'
 import type { WriteStrategy } from '../../model/write.ts'
 import type { TableIdentity } from './catalog.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, queryCount } from './connection.ts'
 import { requireNoneOutside } from './outside.ts'
 import { pushRows } from './push.ts'
 import * as removal from './removal-sql.ts'
@@ -57,7 +57,7 @@ export async function applyToNewTable(
   const selected = contract.keep.contentHash === null ? ids : [...ids, 'content_hash']
   const inserted =
     difference.isInTarget === true
-      ? await countOf(connection, fillTableSql(identity, contract, difference.table))
+      ? await queryCount(connection, fillTableSql(identity, contract, difference.table))
       : await pushRows(connection, local, {
           select: `select ${selected.join(', ')} from ${difference.table} where op = 'insert'`,
           into: newTableTarget(identity, contract),
@@ -140,9 +140,9 @@ async function remove(
   if (marks > 0 && gone === null) {
     throw new StetError('STET_INTERNAL', `${marks} rows are to be marked, and no column is kept for the mark`)
   }
-  const deleted = deletes === 0 ? 0 : await countOf(connection, removal.deleteSql(context))
+  const deleted = deletes === 0 ? 0 : await queryCount(connection, removal.deleteSql(context))
   if (deleted < deletes && hasTriggerBefore(context.table, 'onDelete')) {
-    const left = await countOf(connection, removal.leftSql(context, null))
+    const left = await queryCount(connection, removal.leftSql(context, null))
     if (left > 0) throw suppressed(`${left} deletes`, 'onDelete', context)
   }
   if (marks === 0 || gone === null) return { deleted, marked: 0 }
@@ -151,7 +151,7 @@ async function remove(
   const unmarked = Number(row?.unmarked)
   if (unmarked > 0) throw suppressed(`${unmarked} marks`, 'onUpdate', context)
   if (marked < marks && hasTriggerBefore(context.table, 'onUpdate')) {
-    const left = await countOf(connection, removal.leftSql(context, gone))
+    const left = await queryCount(connection, removal.leftSql(context, gone))
     if (left > 0) throw suppressed(`${left} marks`, 'onUpdate', context)
   }
   return { deleted, marked }
@@ -166,10 +166,10 @@ async function upsert(
 ): Promise<NotWritten> {
   await lookUpAndUpdate(connection, context, 1)
   await connection.query(sql.insertSql(context))
-  if ((await countOf(connection, settle.unsettledSql(context))) > 0) {
+  if ((await queryCount(connection, settle.unsettledSql(context))) > 0) {
     // Keys that another writer has put there between the look and the insert.
     await lookUpAndUpdate(connection, context, 2)
-    const lost = await countOf(connection, settle.unsettledSql(context))
+    const lost = await queryCount(connection, settle.unsettledSql(context))
     if (lost > 0) throw notInserted(lost, context)
   }
   return { ...(await classify(connection, context, notice)), frozen: 0 }
@@ -210,10 +210,10 @@ async function insertNew(connection: Connection, context: WriteContext): Promise
   const looks = context.enforcement === 'table lock' || context.write.strategy === 'replace-partition'
   const before = looks ? await lookUp(connection, context, 1) : 0
   await connection.query(sql.insertSql(context))
-  const left = await countOf(connection, settle.unsettledSql(context))
+  const left = await queryCount(connection, settle.unsettledSql(context))
   if (left === 0) return { unchanged: 0, stale: 0, frozen: before }
   const meanwhile = await lookUp(connection, context, 2)
-  const lost = await countOf(connection, settle.unsettledSql(context))
+  const lost = await queryCount(connection, settle.unsettledSql(context))
   if (lost > 0) throw notInserted(lost, context)
   return { unchanged: 0, stale: 0, frozen: before + meanwhile }
 }
@@ -272,9 +272,4 @@ async function append(
 function requireSent(sent: number, wanted: number): void {
   if (sent === wanted) return
   throw new StetError('STET_INTERNAL', `PostgreSQL took ${sent} rows of a difference of ${wanted}`)
-}
-
-async function countOf(connection: Connection, query: string): Promise<number> {
-  const [row] = await connection.query(query)
-  return Number(row?.rows ?? 0)
 }

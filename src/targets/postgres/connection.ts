@@ -28,6 +28,12 @@ export interface Connection extends AsyncDisposable {
   destroy(): void
 }
 
+/** The number that a query gives as `rows`. */
+export async function queryCount(connection: Pick<Connection, 'query'>, sql: string): Promise<number> {
+  const [row] = await connection.query(sql)
+  return Number(row?.rows ?? 0)
+}
+
 interface CopyOut {
   readonly bytes: Readable
   /** How many rows the server says it has sent; settles when it is ready for the next statement. */

@@ -1,9 +1,9 @@
 import type { CompareRules, Comparison, Difference } from '../../../model/comparison.ts'
 import type { Slice } from '../../../model/slice.ts'
+import { queryCount } from '../connection.ts'
 import { DIFFERENCE, inTable, keyOf } from '../sql.ts'
 import { createDifferenceSql } from '../write-sql.ts'
 import * as sql from './compare-sql.ts'
-import { countOf } from './rows.ts'
 import { type Asked, type RemoteContext, STAGE } from './stage.ts'
 
 /**
@@ -23,7 +23,7 @@ export async function compareThere(
   if (table === null) return everythingIsNew(connection, context)
   await connection.query(createDifferenceSql({ table, contract }))
   const live = countsLive
-    ? await countOf(
+    ? await queryCount(
         connection,
         `select count(*) as rows from ${table.identity.qualified} as t where ${sql.scopeSql(context, slice)} and not (${sql.isGoneSql(context)})`,
       )
@@ -34,7 +34,7 @@ export async function compareThere(
 }
 
 async function everythingIsNew(connection: Asked, context: RemoteContext): Promise<Comparison> {
-  const inserts = await countOf(connection, `select count(*) as rows from ${STAGE}`)
+  const inserts = await queryCount(connection, `select count(*) as rows from ${STAGE}`)
   const table = sql.wholeStageSql(context)
   return {
     difference: { table, isInTarget: true, inserts, updates: 0, deletes: 0, marks: 0 },
@@ -73,7 +73,7 @@ async function compareByKey(
     unchanged: verdicts.get('unchanged') ?? 0,
     stale: verdicts.get('stale') ?? 0,
     frozen: verdicts.get('frozen') ?? 0,
-    missing: rules.missing === 'count' ? await countOf(connection, missing) : 0,
+    missing: rules.missing === 'count' ? await queryCount(connection, missing) : 0,
     live,
   }
 }
@@ -107,7 +107,7 @@ async function compareAsMultiset(
 ): Promise<Comparison> {
   await connection.query(sql.pairRowsSql(context, slice))
   const pairs = (condition: string) =>
-    countOf(connection, `select count(*) as rows from pg_temp.stet_pairs where ${condition}`)
+    queryCount(connection, `select count(*) as rows from pg_temp.stet_pairs where ${condition}`)
   const onlyOurs = 'table_row is null'
   const onlyTheirs = 'load_row is null'
   // A slice that is frozen as a whole stays as it is.

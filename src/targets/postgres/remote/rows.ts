@@ -3,7 +3,7 @@ import { isTimeType } from '../../../model/column-type.ts'
 import type { ContractColumn } from '../../../model/columns.ts'
 import type { Seen, ShownRow } from '../../../model/remote.ts'
 import type { CursorWindow, Slice } from '../../../model/slice.ts'
-import type { Row } from '../connection.ts'
+import { queryCount, type Row } from '../connection.ts'
 import { keyOf } from '../sql.ts'
 import { differsThere } from './compare-sql.ts'
 import { type Asked, inStageSliceSql, literalOf, type RemoteContext, STAGE } from './stage.ts'
@@ -28,7 +28,7 @@ export async function keepWindow(
   const nullsStay = window.nulls === 'include' && slice === null
   const isOutside = `not (s.${id} is not null and ${isWithin}) and not (s.${id} is null and ${nullsStay})`
   const count = (condition: string) =>
-    countOf(connection, `select count(*) as rows from ${STAGE} as s where ${condition}`)
+    queryCount(connection, `select count(*) as rows from ${STAGE} as s where ${condition}`)
   const later = window.to === null ? 0 : await count(`coalesce(s.${id} > ${end(window.to)}, false)`)
   const outside = await count(isOutside)
   if (outside > 0) await connection.query(`delete from ${STAGE} as s where ${isOutside}`)
@@ -54,7 +54,7 @@ export async function rowsOutside(
 ): Promise<{ readonly count: number; readonly rows: readonly ShownRow[] }> {
   const { contract } = context
   const isOther = `(${inStageSliceSql(context, slice)}) is not true`
-  const count = await countOf(connection, `select count(*) as rows from ${STAGE} as s where ${isOther}`)
+  const count = await queryCount(connection, `select count(*) as rows from ${STAGE} as s where ${isOther}`)
   if (count === 0) return { count, rows: [] }
   const key = keyOf(contract)
   const by = contract.columns.filter(({ name }) => name === slice.by)
@@ -93,7 +93,10 @@ select s.ctid as rid,
   from ${STAGE} as s
   join (select ${ids('s')} from ${STAGE} as s group by ${ids('s')} having count(*) > 1) as r
     on ${match}`)
-  const losers = await countOf(connection, 'select count(*) as rows from pg_temp.stet_rivals where place > 1')
+  const losers = await queryCount(
+    connection,
+    'select count(*) as rows from pg_temp.stet_rivals where place > 1',
+  )
   if (losers === 0) return 0
   await refuseTies(connection, context)
   await connection.query(
@@ -119,7 +122,7 @@ async function refuseTies(connection: Asked, context: RemoteContext): Promise<vo
      where v.age = 1
        and v.place > 1
        and (${differ.join(' or ')})`
-  const count = await countOf(connection, `select count(*) as rows from (${ties}) as t`)
+  const count = await queryCount(connection, `select count(*) as rows from (${ties}) as t`)
   if (count === 0) return
   const shown = await connection.query(`
     select ${textsOf(contract.columns, 's')}
@@ -144,9 +147,4 @@ function textsOf(columns: readonly ContractColumn[], alias: string): string {
 
 function named(row: Row, columns: readonly ContractColumn[]): ShownRow {
   return Object.fromEntries(columns.map(({ id, name }) => [name, row[id] ?? null]))
-}
-
-export async function countOf(connection: Asked, sql: string): Promise<number> {
-  const [row] = await connection.query(sql)
-  return Number(row?.rows ?? 0)
 }
