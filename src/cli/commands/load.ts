@@ -14,7 +14,8 @@ import {
   type RemovalOptions,
   type SliceOptions,
 } from '../jobs.ts'
-import { addLoadOptions, type LoadOptions, pipelineOf } from '../load-options.ts'
+import { addLoadOptions, type LoadOptions } from '../load-options.ts'
+import { pipelineOf } from '../load-pipeline.ts'
 import { addPlanOptions, type PlanOptions, planLoad, readPlans } from '../planning.ts'
 import { renderRun } from '../render-run.ts'
 import type { OutputOptions } from '../reporter.ts'

@@ -9,7 +9,8 @@ import {
   type RemovalOptions,
   type SliceOptions,
 } from '../jobs.ts'
-import { addLoadOptions, type LoadOptions, loadOptionFlags, pipelineOf } from '../load-options.ts'
+import { addLoadOptions, type LoadOptions, loadOptionFlags } from '../load-options.ts'
+import { pipelineOf } from '../load-pipeline.ts'
 import { collect } from '../option-values.ts'
 import { isPipelineFile, namesOf, onlyNamed, onlyOption, pipelinesOf } from '../pipeline-files.ts'
 import { addPlanOptions, type PlanOptions, planAndShow } from '../planning.ts'
