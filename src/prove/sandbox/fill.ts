@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StetError } from '../../errors.ts'
 import type { Cluster } from './cluster.ts'
@@ -38,6 +38,7 @@ export async function fill(filling: Filling, context: FillContext): Promise<stri
       await restore(filling.path, database, context)
       break
     case 'dump':
+      if (filling.only.length > 0) await layGround(filling.url, database, context)
       await loadSql(await dump(filling, context), database, context)
       break
     default:
@@ -50,16 +51,11 @@ export async function fill(filling: Filling, context: FillContext): Promise<stri
 export async function loadSql(
   file: string,
   database: string,
-  { cluster, programs, path }: FillContext,
+  context: FillContext,
   what = 'seed',
 ): Promise<void> {
-  if (programs.psql === null) return loadWithoutPsql(file, database, cluster, what)
-  const place = ['-h', cluster.socketFolder, '-p', String(cluster.port), '-U', 'postgres', '-d', database]
-  const { status, complaint } = await run(
-    programs.psql,
-    ['-X', '-q', '-v', 'ON_ERROR_STOP=1', ...place, '-f', file],
-    { PATH: path },
-  )
+  if (context.programs.psql === null) return loadWithoutPsql(file, database, context.cluster, what)
+  const { status, complaint } = await runSql(file, database, context, { stopsAtErrors: true })
   if (status !== 0) throw new StetError('STET_CONFIG', `The ${what} ${file} failed: ${complaint}`)
 }
 
@@ -112,35 +108,70 @@ async function restore(
   })
 }
 
-/** Reads the user's database, and does nothing else to it: pg_dump, in a session that cannot write. */
 async function dump(
   { url, only, exclude }: Filling & { kind: 'dump' },
+  context: FillContext,
+): Promise<string> {
+  return pgDump(url, 'from.sql', context, [
+    ...only.flatMap((pattern) => ['--table', pattern]),
+    ...exclude.flatMap((pattern) => ['--exclude-table', pattern]),
+  ])
+}
+
+/** From the comment that pg_dump writes above each object. */
+const GROUND = /^-- Name: .*; Type: (?:SCHEMA|EXTENSION|TYPE|DOMAIN); /
+
+/**
+ * What tables stand on and are not copied with when they are named: schemas, extensions and types. Some may have nothing
+ * to do with the tables and not work here, so that errors are passed over: what is missed, the tables will say.
+ */
+async function layGround(url: string, database: string, context: FillContext): Promise<void> {
+  const withoutTables = ['--schema-only', '--section', 'pre-data', '--exclude-table', '*.*']
+  const file = await pgDump(url, 'ground.sql', context, withoutTables)
+  const objects = (await readFile(file, 'utf8')).split(/^--\n(?=-- Name: )/m)
+  await writeFile(file, objects.filter((object) => GROUND.test(object)).join(''))
+  await runSql(file, database, context, { stopsAtErrors: false })
+}
+
+/** Reads the user's database, and does nothing else to it: pg_dump, in a session that cannot write. */
+async function pgDump(
+  url: string,
+  name: string,
   { programs, folder, path }: FillContext,
+  options: readonly string[],
 ): Promise<string> {
   if (programs.pgDump === null || programs.psql === null) {
     throw new StetError('STET_CONFIG', 'Copying a database needs pg_dump and psql, and found none', {
       hint: 'Install them: apt install postgresql-client',
     })
   }
-  const file = join(folder, 'from.sql')
-  const patterns = [
-    ...only.flatMap((pattern) => ['--table', pattern]),
-    ...exclude.flatMap((pattern) => ['--exclude-table', pattern]),
-  ]
+  const file = join(folder, name)
   const { status, complaint } = await run(
     programs.pgDump,
-    ['--no-owner', '--no-acl', '--file', file, ...patterns, '--dbname', url],
+    ['--no-owner', '--no-acl', '--file', file, ...options, '--dbname', url],
     { PATH: path, PGOPTIONS: '-c default_transaction_read_only=on' },
   )
   if (status !== 0) throw new StetError('STET_CONFIG', `Cannot copy the database: ${complaint}`)
   return file
 }
 
-async function run(
-  program: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<{ readonly status: number | null; readonly complaint: string }> {
+async function runSql(
+  file: string,
+  database: string,
+  { cluster, programs, path }: FillContext,
+  { stopsAtErrors }: { readonly stopsAtErrors: boolean },
+): Promise<Ran> {
+  const place = ['-h', cluster.socketFolder, '-p', String(cluster.port), '-U', 'postgres', '-d', database]
+  const stop = stopsAtErrors ? ['-v', 'ON_ERROR_STOP=1'] : []
+  return run(programs.psql ?? 'psql', ['-X', '-q', ...stop, ...place, '-f', file], { PATH: path })
+}
+
+interface Ran {
+  readonly status: number | null
+  readonly complaint: string
+}
+
+async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ran> {
   const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let complaint = ''
   child.stderr.on('data', (chunk: Buffer) => {
