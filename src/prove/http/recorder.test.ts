@@ -1,12 +1,24 @@
 import { once } from 'node:events'
+import { request } from 'node:http'
 import { createServer } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { diffEffects, emptyLedger, type HttpRecorder, type Ledger, startRecorder } from './recorder.ts'
+import {
+  type CannedReply,
+  diffEffects,
+  emptyLedger,
+  type HttpRecorder,
+  type Ledger,
+  startRecorder,
+} from './recorder.ts'
 
-async function recorder(ledger: Ledger = emptyLedger()): Promise<HttpRecorder & { readonly url: string }> {
+async function recorder(
+  ledger: Ledger = emptyLedger(),
+  replies: readonly CannedReply[] = [],
+): Promise<HttpRecorder & { readonly url: string }> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const started = startRecorder({ server, ledger, replies: [] })
+  const started = startRecorder({ server, ledger, replies })
   return { ...started, url: `http://127.0.0.1:${started.port}` }
 }
 
@@ -55,6 +67,25 @@ test('a held request waits until it is released', async () => {
   await armed.fired
   armed.release()
   expect((await waiting).status).toBe(200)
+})
+
+test('as a proxy it tells services apart, and is itself known by its path', async () => {
+  const ledger = emptyLedger()
+  const charged = { method: 'POST', path: '/charge', status: 201, body: 'charged' }
+  await using http = await recorder(ledger, [charged])
+  const answers: string[] = []
+  for (const path of ['http://a.test/charge', 'http://b.test/charge', `${http.url}/charge`, '/charge']) {
+    // What a client sends that HTTP_PROXY leads here: the whole address where a path would be.
+    const sent = request({ port: http.port, path, method: 'POST' }).end('1')
+    const [response] = await once(sent, 'response')
+    answers.push(`${response.statusCode} ${await text(response)}`)
+  }
+  expect(answers).toEqual(Array(4).fill('201 charged'))
+  expect([...ledger.effects]).toEqual([
+    ['POST http://a.test/charge 1', 1],
+    ['POST http://b.test/charge 1', 1],
+    ['POST /charge 1', 2],
+  ])
 })
 
 test('differences are counted for each effect', async () => {

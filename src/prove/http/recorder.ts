@@ -11,6 +11,7 @@ export interface MutatingRequest {
   /** Which occurrence of its signature, from 1. */
   readonly occurrence: number
   readonly method: string
+  /** With the host in front where it came to us as a proxy. */
   readonly path: string
   readonly body: string
   /** The Idempotency-Key header; null without. */
@@ -91,9 +92,7 @@ export function startRecorder({ server, ledger, replies, onRequest }: RecorderOp
 
   const record = async (incoming: IncomingMessage): Promise<MutatingRequest> => {
     const body = (await buffer(incoming)).toString('utf8')
-    // As a proxy we are sent the whole URL, as a server only its path.
-    const url = new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`)
-    const path = `${url.pathname}${url.search}`
+    const path = placeOf(incoming)
     const key = incoming.headers['idempotency-key']
     const method = incoming.method ?? 'POST'
     const signature = `${method} ${path.replace(/\d+/g, '#')}`
@@ -106,7 +105,7 @@ export function startRecorder({ server, ledger, replies, onRequest }: RecorderOp
     const method = incoming.method ?? 'GET'
     if (READING.has(method)) {
       incoming.resume()
-      return send(response, replyTo(method, incoming.url ?? '/', replies))
+      return send(response, replyTo(method, placeOf(incoming), replies))
     }
     const request = await record(incoming)
     requests.push(request)
@@ -158,6 +157,17 @@ export function startRecorder({ server, ledger, replies, onRequest }: RecorderOp
   }
 }
 
+/**
+ * As a proxy we are sent the whole URL, as a server only its path. A client that asks the proxy for the recorder itself
+ * means the path: the port is another one in each trial.
+ */
+function placeOf({ url: target = '/', socket }: IncomingMessage): string {
+  const url = new URL(target, 'http://localhost')
+  const path = `${url.pathname}${url.search}`
+  const isOurs = ['127.0.0.1', 'localhost'].includes(url.hostname) && url.port === `${socket.localPort}`
+  return target.startsWith('/') || isOurs ? path : `${url.origin}${path}`
+}
+
 function perform(request: MutatingRequest, ledger: Ledger, replies: readonly CannedReply[]): Reply {
   const { method, path, body, key } = request
   const effect = `${method} ${path} ${body}`
@@ -175,7 +185,10 @@ function perform(request: MutatingRequest, ledger: Ledger, replies: readonly Can
 }
 
 function replyTo(method: string, path: string, replies: readonly CannedReply[]): Reply {
-  const canned = replies.find((reply) => reply.method === method && path.startsWith(reply.path))
+  const withoutHost = path.replace(/^http:\/\/[^/]+/, '')
+  const canned = replies.find(
+    (reply) => reply.method === method && [path, withoutHost].some((one) => one.startsWith(reply.path)),
+  )
   return canned ?? { status: 200, body: DEFAULT_BODY }
 }
 
