@@ -119,7 +119,10 @@ interface CleanRun {
   readonly points: readonly Point[]
 }
 
-async function cleanRun(seed: World, { lab, timeLimitMs }: BaselineOptions): Promise<CleanRun> {
+async function cleanRun(
+  seed: World,
+  { lab, timeLimitMs, needsDatabase }: BaselineOptions,
+): Promise<CleanRun> {
   const world = await lab.fork(seed)
   const run = await lab.run(world, { timeLimitMs, record: true })
   const { status, end, output, failure } = run.outcome
@@ -131,19 +134,26 @@ async function cleanRun(seed: World, { lab, timeLimitMs }: BaselineOptions): Pro
       'STET_CONFIG',
       `The command fails without any fault, so nothing can be proved: it ${how}`,
       {
-        hint: output === '' ? 'It wrote nothing' : `The end of its output:\n${output.slice(-2000)}`,
+        hint: [
+          output === '' ? 'It wrote nothing' : `The end of its output:\n${output.slice(-2000)}`,
+          ...(isUnused(run, needsDatabase) ? [`It never spoke to its database. ${HOW_TO_PASS}`] : []),
+        ].join('\n'),
       },
     )
   }
   return { world, run, points: pointsOf(run.events, run.units) }
 }
 
-function unusedDatabase({ units }: Run, needsDatabase: boolean): Obstacle | null {
-  if (!needsDatabase || units.length > 0) return null
-  return {
-    what: 'Your command did not use the database it was given',
-    hint: 'It is given DATABASE_URL and PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE. For another name: --env WAREHOUSE_URL={url}; in the command itself: -- python load.py --dsn {url}; for a port built into it: --listen 5432',
-  }
+function isUnused({ units }: Run, needsDatabase: boolean): boolean {
+  return needsDatabase && units.length === 0
+}
+
+const HOW_TO_PASS =
+  'It is given DATABASE_URL and PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE. For another name: --env WAREHOUSE_URL={url}; in the command itself: -- python load.py --dsn {url}; for a port built into it: --listen 5432'
+
+function unusedDatabase(run: Run, needsDatabase: boolean): Obstacle | null {
+  if (!isUnused(run, needsDatabase)) return null
+  return { what: 'Your command did not use the database it was given', hint: HOW_TO_PASS }
 }
 
 /** Bytes of a database are no measure: two equal ones differ in them. */

@@ -47,6 +47,7 @@ export interface ProveCommandOptions {
   readonly budget?: number
   /** How long a clean run may take, in milliseconds. */
   readonly timeout?: number
+  /** What convicts beside that which always does; each may name several, with commas in between. */
   readonly failOn?: readonly string[]
   readonly replay?: number
   readonly keep?: boolean
@@ -91,7 +92,7 @@ export async function proveCommand(
       hint: 'stet prove --seed seed.sql -- python load.py',
     })
   }
-  const failOn = options.failOn === undefined ? DEFAULT_FAIL_ON : classes(options.failOn)
+  const failOn = [...new Set([...DEFAULT_FAIL_ON, ...classes(options.failOn ?? [])])]
   const reports = await reportFiles(options.report ?? [], io.folder)
   const workFolder = resolve(io.folder, options.work ?? '.')
   const programs = await findPrograms(io.environment['PATH'] ?? '', options.postgres)
@@ -227,13 +228,16 @@ const SHORT_CLASSES: Readonly<Record<string, Class>> = {
 }
 
 function classes(names: readonly string[]): readonly Class[] {
-  return names.map((name) => {
-    const found = SHORT_CLASSES[name] ?? CLASSES.find((one) => one === name)
-    if (found !== undefined) return found
-    throw new StetError('STET_USAGE', `Unknown class "${name}" in --fail-on`, {
-      hint: `Some of ${[...CLASSES, ...Object.keys(SHORT_CLASSES)].join(', ')}`,
+  return names
+    .flatMap((list) => list.split(','))
+    .map((word) => {
+      const name = word.trim()
+      const found = SHORT_CLASSES[name] ?? CLASSES.find((one) => one === name)
+      if (found !== undefined) return found
+      throw new StetError('STET_USAGE', `Unknown class "${name}" in --fail-on`, {
+        hint: `Some of ${[...CLASSES, ...Object.keys(SHORT_CLASSES)].join(', ')}`,
+      })
     })
-  })
 }
 
 function progressText(progress: Progress): string {

@@ -2,6 +2,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Baseline, type Obstacle, runBaseline } from './baseline.ts'
+import { StetError } from '../errors.ts'
 import { runBetween } from './between.ts'
 import { differences } from './compare.ts'
 import { whyNoTrace } from './files/trace.ts'
@@ -158,6 +159,7 @@ export async function prove(options: ProveOptions): Promise<Proof> {
       ? []
       : await runBetween({ context, change, fill: filling, from: all.length + 2, only: replay })
   const results = [...faulted, ...others]
+  if (replay !== null && replay !== 1 && results.length === 0) throw noSuchTrial(replay, all.length)
 
   const kept = [twice.result, ...results].find((result) => result.database !== null)
   if (options.onKept !== null && kept !== undefined && kept.database !== null) {
@@ -169,6 +171,12 @@ export async function prove(options: ProveOptions): Promise<Proof> {
     results: [twice.result, ...results],
     planned,
     again: twice.points,
+  })
+}
+
+function noSuchTrial(n: number, faults: number): StetError {
+  return new StetError('STET_USAGE', `This proof has no trial ${n}`, {
+    hint: `With the options of the proof that named it, trial 1 is the plain second run, and 2 to ${faults + 1} have a fault`,
   })
 }
 
@@ -339,9 +347,10 @@ function proofOf(findings: Findings): Proof {
   }
 }
 
-function verdictOf({ options, baseline, results, planned }: Findings, notReached: number): Verdict {
+function verdictOf({ options, baseline, results, planned, touched }: Findings, notReached: number): Verdict {
   if (baseline.obstacle !== null) return 'inconclusive'
-  const classes = new Set(results.flatMap((result) => classesOf(result)))
+  const classes = new Set<Class>(results.flatMap((result) => classesOf(result)))
+  if (touched.length > 0) classes.add('touched')
   if (options.failOn.some((name) => classes.has(name))) return 'convicted'
   if (!isAnyFaultTried({ results, planned })) return 'inconclusive'
   return notReached > planned.length * MOST_NOT_REACHED ? 'inconclusive' : 'survives'

@@ -157,6 +157,25 @@ describe.skipIf(!hasPsql || !existsSync('/usr/bin/script'))(
       expect(status).toBe(0)
     })
 
+    test('where nobody can be asked, nothing runs without --allow-network', async () => {
+      await writeFile(join(folder, 'seed.sql'), 'create table t (a int)')
+      const options = JSON.stringify({ seed: join(folder, 'seed.sql') })
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        ['--import', jiti, prover, options, 'sh', '-c', `echo ran > ${join(folder, 'mark')}`],
+        {
+          cwd: join(folder, 'work'),
+          encoding: 'utf8',
+          env: { ...process.env, PATH: await pathWithout('unshare'), TMPDIR: join(folder, 'tmp') },
+        },
+      )
+      expect(stderr).toContain('Cannot fence the command off from the network')
+      expect(stderr).toContain('--allow-network')
+      expect(stdout).toBe('')
+      expect(status).toBe(130)
+      expect(await readdir(folder)).not.toContain('mark')
+    })
+
     test.each(['n\n', '\n'])('%j is no yes', async (line) => {
       const { status, output, left } = await answer(line)
       expect(output).toContain('--allow-network')

@@ -74,6 +74,8 @@ test('the command gets programs and languages of the caller, and none of his log
     HOME: '/trial/home',
     DATABASE_URL: 'URL',
     PGPASSWORD: 'stet',
+    HTTP_PROXY: 'HTTP',
+    http_proxy: 'HTTP',
     WAREHOUSE: 'known',
     DSN: 'x URL DB',
   })
@@ -152,19 +154,28 @@ describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
     await using server = await startPostgres({ binaries })
     const source = server.url
     await using db = await connect(source)
-    await db.client.query('create table t (a int)')
-    await db.client.query('insert into t values (7)')
+    await db.client.query(
+      `create schema sales; create type sales.size as enum ('small');
+       create table sales.t (a int, size sales.size); insert into sales.t values (7);
+       create table other (a int); create type odd as (t other);`,
+    )
     const xid = async () =>
       (await db.client.query('select pg_snapshot_xmax(pg_current_snapshot()) as x')).rows
     const before = await xid()
-    const { exitStatus, document } = await command(LOAD, {
+    const load =
+      'psql -qc "delete from sales.t" && psql -qc "insert into sales.t select 1 where to_regclass(\'other\') is null"'
+    const { exitStatus, document } = await command(load, {
       from: source,
-      only: ['t'],
+      only: ['sales.*'],
       allowNetwork: !isFenced,
     })
     expect(exitStatus).toBe(0)
     expect(document).toMatchObject({ verdict: 'survives', clean: { messages: 2 } })
-    expect((await db.client.query('select a from t')).rows).toEqual([{ a: 7 }])
+    // The table outside of the pattern was not copied: else nothing would have been inserted.
+    expect(document).toMatchObject({
+      again: [{ what: [expect.stringContaining('delete')] }, { what: [expect.stringContaining('insert')] }],
+    })
+    expect((await db.client.query('select a from sales.t')).rows).toEqual([{ a: 7 }])
     expect(await xid()).toEqual(before)
   })
 
@@ -181,6 +192,15 @@ describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
       message: expect.stringContaining('ended with 9'),
       hint: expect.stringContaining('no such day'),
     })
+    // It may well have failed because it looked for its database elsewhere.
+    await expect(shell('echo no such host; exit 9')).rejects.toMatchObject({
+      hint: expect.stringMatching(
+        /no such host\nIt never spoke to its database.*--env WAREHOUSE_URL=\{url\}/s,
+      ),
+    })
+    await expect(shell('psql -qc "select 1"; exit 9')).rejects.toMatchObject({
+      hint: expect.not.stringContaining('--env'),
+    })
   })
 
   test('a seed with an error is named with its line', async () => {
@@ -195,6 +215,12 @@ describe.skipIf(!hasPsql)('with psql', { timeout: PATIENCE_MS }, () => {
     await expect(shell(`trap "" TERM; ${LOAD}; sleep 1000`, { timeLimitMs: 1500 })).rejects.toThrow(
       'did not end within 1.5 s',
     )
+  })
+
+  test('what a command has forked away ends with it, and holds nothing up', async () => {
+    const proof = await shell(`${LOAD}; (setsid sh -c 'sleep 98763; psql -qc "insert into t values (2)"' &)`)
+    expect(proof.verdict).toBe('survives')
+    expect(await processesWith('sleep\x0098763')).toEqual([])
   })
 
   test('a command that floods its output does no harm', async () => {

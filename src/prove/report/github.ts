@@ -1,7 +1,7 @@
 import type { Proof } from '../prove.ts'
 import type { Class } from '../verdict.ts'
 import { type Finding, findingsOf, subjectOf } from './findings.ts'
-import { outcomeText, trialText, verdictText, worstGap } from './wording.ts'
+import { outcomeText, touchedText, trialText, verdictText, worstGap } from './wording.ts'
 
 /**
  * Workflow commands that GitHub shows as annotations: an error for each conviction, a warning for the rest.
@@ -19,6 +19,10 @@ export function githubReport(proof: Proof, failOn: readonly Class[], script: str
   if (gap !== null) {
     const level = failOn.includes('gap') ? 'error' : 'warning'
     lines.push(annotation(level, 'gap', `${gap.text} (trial ${gap.trial})`))
+  }
+  const rewritten = touchedText(proof)
+  if (rewritten !== null && failOn.includes('touched')) {
+    lines.push(annotation('error', 'touched', `rewritten although equal: ${rewritten}`))
   }
   if (proof.obstacle !== null) {
     const { what, hint } = proof.obstacle

@@ -8,10 +8,12 @@ import { escaped } from './markup.ts'
 import { rowTable } from './rows.ts'
 import {
   cleanText,
+  networkText,
   outcomeText,
   pointsAt,
   runLogHint,
   seconds,
+  touchedText,
   trialText,
   triedText,
   verdictText,
@@ -49,10 +51,10 @@ ${proof.obstacle === null ? experiments(proof, failOn) : ''}
 }
 
 function facts(proof: Proof): string {
-  const { clean, volatile, touched, obstacle, trials } = proof
+  const { clean, volatile, obstacle, trials } = proof
   const changes = clean.changes.map(({ table, before, after }) => `${table} from ${before} to ${after} rows`)
   const twice = trials.find((trial) => trial.planned === null)?.differences ?? []
-  const rewritten = touched.map(({ table, rows, of }) => `${table} ${rows} of ${of} rows`)
+  const rewritten = touchedText(proof)
   const entries: (readonly [string, string])[] = [
     ['clean run', [cleanText(proof), ...changes].join('; ')],
     ...(obstacle === null ? [] : [['nothing proved', obstacle.what] as const]),
@@ -60,7 +62,7 @@ function facts(proof: Proof): string {
     ...(volatile.length === 0
       ? []
       : [['left out', `${volatile.join(', ')}: two clean runs fill them differently`] as const]),
-    ...(proof.isFenced ? [] : [['network', 'open: the command could reach other servers'] as const]),
+    ['network', networkText(proof)],
     ...(obstacle !== null
       ? []
       : [
@@ -69,7 +71,7 @@ function facts(proof: Proof): string {
             twice.length === 0 ? 'equal' : twice.map((one) => `${one.class}: ${subjectOf(one)}`).join('; '),
           ] as const,
         ]),
-    ...(rewritten.length === 0 ? [] : [['rewritten although equal', rewritten.join(', ')] as const]),
+    ...(rewritten === null ? [] : [['rewritten although equal', rewritten] as const]),
     ...(obstacle === null ? [['tried', triedText(proof)] as const] : []),
     ['not tried', proof.notTried.join('; ')],
     ['took', `${seconds(proof.ms)} on PostgreSQL ${proof.postgresVersion}`],

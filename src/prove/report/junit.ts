@@ -3,7 +3,7 @@ import type { TrialResult } from '../trial.ts'
 import type { Class } from '../verdict.ts'
 import { type Finding, findingsOf, subjectOf } from './findings.ts'
 import { escaped } from './markup.ts'
-import { inconclusiveText, outcomeText, trialText, verdictText } from './wording.ts'
+import { inconclusiveText, outcomeText, touchedText, trialText, verdictText } from './wording.ts'
 
 /** One case in JUnit's XML: its body is what a failure, an error or a skip puts into it. */
 interface Case {
@@ -62,19 +62,26 @@ function trialCase(
     const message = 'the place was not met again'
     return { ...base, outcome: 'skipped', message, text: message }
   }
-  const convicting = classesOf(trial).filter((one) => failOn.includes(one))
+  const rewritten = isPlainRerun(trial) ? touchedText(proof) : null
+  const seen = [...classesOf(trial), ...(rewritten === null ? [] : (['touched'] as const))]
+  const convicting = seen.filter((one) => failOn.includes(one))
   if (convicting.length === 0) return { ...base, outcome: 'passed', message: '', text: '' }
   const finding = findings.find((one) => one.trial === trial || one.also.includes(trial))
   const subjects = trial.differences.map((one) => `${one.class}: ${subjectOf(one)}`)
   const cause = finding?.cause ?? null
   const lines = [
     ...subjects,
+    ...(rewritten === null ? [] : [`rewritten although equal: ${rewritten}`]),
     ...(finding === undefined ? [] : [outcomeText(finding)]),
     ...(cause === null ? [] : [`why: ${cause.why}`, `cure: ${cause.cure}`]),
     `again: stet prove --replay ${trial.n}`,
   ]
   const message = subjects[0] ?? convicting.join(', ')
   return { ...base, outcome: 'failure', message, text: lines.join('\n') }
+}
+
+function isPlainRerun({ planned, between }: TrialResult): boolean {
+  return planned === null && between === 'nothing'
 }
 
 function inSeconds(ms: number): string {

@@ -7,11 +7,13 @@ import { faultText, timelineLines } from './timeline.ts'
 import {
   cleanText,
   inconclusiveText,
+  networkText,
   outcomeText,
   plural,
   pointsAt,
   runLogHint,
   seconds,
+  touchedText,
   trialText,
   triedText,
   verdictText,
@@ -41,18 +43,18 @@ export function terminalReport(proof: Proof, failOn: readonly Class[], paint: Pa
     `${command.padEnd(WIDTH - 8)}${seconds(proof.ms).padStart(8)}`,
     '',
     ...cleanLines(proof),
-    ...fenceLines(proof, paint),
+    networkLine(proof, paint),
   ]
   if (proof.obstacle !== null) {
     lines.push('', `  ${paint.warn('NOTHING PROVED')}  ${proof.obstacle.what}`)
     if (proof.obstacle.hint !== null) lines.push(`    ${proof.obstacle.hint}`)
     return lines.join('\n')
   }
-  lines.push(...twiceLines(proof), ...crashLines(proof, convictions))
+  lines.push(...twiceLines(proof, failOn, paint), ...crashLines(proof, convictions))
   for (const finding of convictions) lines.push('', ...convictionLines(finding, proof, paint))
-  const warned = warningLines(proof, warnings, paint)
+  const warned = warningLines(proof, warnings, failOn, paint)
   if (warned.length > 0) lines.push('', ...warned)
-  lines.push('', ...closingLines(proof, paint))
+  lines.push('', ...closingLines(proof, convictions.length > 0 ? '' : '  for what --fail-on names', paint))
   return lines.join('\n')
 }
 
@@ -72,17 +74,20 @@ function cleanLines(proof: Proof): readonly string[] {
   return lines
 }
 
-function fenceLines({ isFenced }: Proof, paint: Paint): readonly string[] {
-  if (isFenced) return []
-  return [labelled('network', paint.warn('open: the command could reach other servers (--allow-network)'))]
+function networkLine(proof: Proof, paint: Paint): string {
+  const text = networkText(proof)
+  return labelled('network', proof.isFenced ? text : paint.warn(`${text} (--allow-network)`))
 }
 
-function twiceLines({ touched, trials }: Proof): readonly string[] {
-  const found = trials.find((trial) => trial.planned === null)?.differences ?? []
+function twiceLines(proof: Proof, failOn: readonly Class[], paint: Paint): readonly string[] {
+  const found = proof.trials.find((trial) => trial.planned === null)?.differences ?? []
   const text = found.map((one) => `${one.class}: ${subjectOf(one)}`).join('; ')
-  const rewritten = touched.map(({ table, rows, of }) => `${table} ${rows} of ${of} rows`)
   const lines = [labelled('twice', text === '' ? 'equal' : text)]
-  if (rewritten.length > 0) lines.push(labelled('', `rewritten although equal: ${rewritten.join(', ')}`))
+  const rewritten = touchedText(proof)
+  if (rewritten !== null) {
+    const line = labelled('', `rewritten although equal: ${rewritten}`)
+    lines.push(failOn.includes('touched') ? paint.bad(line) : line)
+  }
   return lines
 }
 
@@ -130,7 +135,12 @@ function placeOf({ start, fault }: PlannedTrial, proof: Proof): string {
   return faultText(fault, pointsAt(start, proof))
 }
 
-function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint): readonly string[] {
+function warningLines(
+  proof: Proof,
+  warnings: readonly Finding[],
+  failOn: readonly Class[],
+  paint: Paint,
+): readonly string[] {
   const lines = warnings.map((finding) => {
     const { class: name, difference, trial, cause } = finding
     const place =
@@ -141,19 +151,22 @@ function warningLines(proof: Proof, warnings: readonly Finding[], paint: Paint):
         : placeOf(trial.planned, proof)
     const note = difference.note === null ? '' : ` (${difference.note})`
     const head = labelled(name, `${subjectOf(difference)}${note}: ${place}, trial ${trial.n}`)
-    return cause === null ? head : `${head}\n${labelled('', cause.cure)}`
+    return paint.warn(cause === null ? head : `${head}\n${labelled('', cause.cure)}`)
   })
   const gap = worstGap(proof)
-  if (gap !== null) lines.push(labelled('gap', `${gap.text}, trial ${gap.trial}`))
-  return lines.map((line) => paint.warn(line))
+  if (gap !== null) {
+    const line = labelled('gap', `${gap.text}, trial ${gap.trial}`)
+    lines.push(failOn.includes('gap') ? paint.bad(line) : paint.warn(line))
+  }
+  return lines
 }
 
-function closingLines(proof: Proof, paint: Paint): readonly string[] {
+function closingLines(proof: Proof, byWish: string, paint: Paint): readonly string[] {
   const lines = [labelled('tried', triedText(proof)), labelled('not tried', proof.notTried.join('; '))]
   const verdict = verdictText(proof)
   switch (proof.verdict) {
     case 'convicted':
-      return [...lines, `  ${paint.bad(verdict)}`]
+      return [...lines, `  ${paint.bad(verdict)}${byWish}`]
     case 'survives':
       return [...lines, `  ${paint.good(verdict)}`]
     case 'inconclusive':

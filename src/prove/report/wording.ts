@@ -92,6 +92,19 @@ export function verdictText({ verdict, counts, trials, obstacle }: Proof): strin
   }
 }
 
+/** Rows that a second run has written again with the same values; null for none. */
+export function touchedText({ touched }: Proof): string | null {
+  if (touched.length === 0) return null
+  return touched.map(({ table, rows, of }) => `${table} ${rows} of ${of} rows`).join(', ')
+}
+
+/** Whether the command could reach more than the sandbox. */
+export function networkText({ isFenced }: Proof): string {
+  return isFenced
+    ? 'closed: the command could reach the sandbox and nothing else'
+    : 'open: the command could reach other servers'
+}
+
 /** Why trials that found nothing are no verdict. */
 export function inconclusiveText({ trials }: Proof): string {
   const isFaultTried = trials.some((trial) => trial.planned !== null)
