@@ -262,6 +262,7 @@ async function runAll(
   options: ProveOptions,
   { started, stop }: { readonly started: number; readonly stop: AbortController },
 ): Promise<readonly TrialResult[]> {
+  if (planned.length === 0) return []
   const { baseline } = context
   // A trial is a run that is interrupted, half of one on average, and in half of the cases another one.
   const estimateMs = (planned.length * baseline.run.outcome.ms * 1.2) / options.jobs

@@ -126,6 +126,21 @@ describe.skipIf(!hasPsql)('verdicts (they need psql)', { timeout: PATIENCE_MS },
     })
   })
 
+  test('--files limits what counts, and --all goes on after a plain second run has convicted', async () => {
+    const job = `${ask('delete from t; insert into t values (1)')} && echo x >> log && mkdir -p out && cp log out/log && echo y > out/log`
+    const limited = await proveScript(job, { files: ['out'], kinds: ['twice'] })
+    expect(limited.result.exitStatus, limited.result.render('text')).toBe(0)
+    const whole = await proveScript(job, { trace: false })
+    expect(whole.result.exitStatus, whole.result.render('text')).toBe(1)
+    expect(trialsOf(whole)).toEqual([1])
+    expect(whole.progress.at(-1)).toBe('running it a second time')
+    expect(whole.result.render('text')).toContain('DOUBLED  1 line in log')
+    expect(whole.result.render('text')).toContain(
+      'faults (a plain second run differs already; --all tries them)',
+    )
+    expect(trialsOf(await proveScript(job, { all: true, trace: false })).length).toBeGreaterThan(1)
+  })
+
   test('a place that is not met again is not tried, and too many of them are no verdict', async () => {
     const count = join(folder, 'count')
     // From its fourth run on (two clean ones and the plain second one come first) it goes another way to the same end.
