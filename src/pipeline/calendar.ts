@@ -161,9 +161,7 @@ function namesToShow(
   known: readonly string[],
   { from, to }: Pick<SlicesOptions, 'from' | 'to'>,
 ): readonly string[] {
-  const sorted = [...known].sort(
-    typeof slicing.size === 'object' ? (a, b) => Number(a) - Number(b) : undefined,
-  )
+  const sorted = [...known].sort(typeof slicing.size === 'object' ? byNumber : undefined)
   if (slicing.size === 'value') {
     if (from === undefined && to === undefined) return sorted
     // Says why there is nothing between two values.
@@ -176,6 +174,12 @@ function namesToShow(
   // A mistyped end is refused in its own words.
   for (const end of [from, to]) if (end !== undefined) sliceOf(slicing, end)
   return asFarAsRecorded(slicing, first, last).map(({ name }) => name)
+}
+
+/** In every digit: numbers of 64 bits are more than a JavaScript number tells apart. */
+function byNumber(a: string, b: string): number {
+  const difference = BigInt(a) - BigInt(b)
+  return difference < 0n ? -1 : Number(difference > 0n)
 }
 
 /** The record decides where the calendar ends, and one slice that was mistyped is enough for a thousand years. */

@@ -57,6 +57,17 @@ describe('a slice of time (G3)', () => {
   })
 
   const zones = fc.constantFrom('UTC', 'Asia/Seoul', 'America/New_York', 'Africa/Cairo', 'Asia/Kathmandu')
+
+  test('a moment of a day whose midnight comes twice is in the slice that it names', () => {
+    // The clock of St. John's went from 00:01 back to 23:01 of the day before.
+    for (const size of ['day', 'month'] as const) {
+      const slicing = { by, size, zone: 'America/St_Johns' } as const
+      const { name, bounds } = sliceAt(slicing, '2009-11-01T02:45:00Z')
+      expect(name).toBe(size === 'day' ? '2009-11-01' : '2009-11')
+      expect(bounds).toMatchObject({ from: { instant: '2009-11-01 02:30:00+00' } })
+    }
+  })
+
   const sizes = fc.constantFrom('hour', 'day', 'month')
   const moments = fc.date({ min: new Date('2000-01-01'), max: new Date('2035-01-01'), noInvalidDate: true })
 
@@ -80,7 +91,24 @@ describe('a slice of time (G3)', () => {
   test('a day that was skipped, and hours where the clock moves by half of one, are refused', () => {
     expect(() => sliceOf({ by, size: 'day', zone: 'Pacific/Apia' }, '2011-12-30')).toThrow('There is no day')
     const hours: Slicing = { by, size: 'hour', zone: 'Australia/Lord_Howe' }
-    expect(() => slicesBetween(hours, '2026-04-05T00', '2026-04-05T03')).toThrow('less than an hour')
+    expect(() => slicesBetween(hours, '2026-04-05T00', '2026-04-05T03')).toThrow('the middle of an hour')
+  })
+
+  test('hours are refused where the clock moves in the middle of one, and only there', () => {
+    // At 02:45 the clock of the Chatham Islands is put forward to 03:45.
+    const chatham: Slicing = { by, size: 'hour', zone: 'Pacific/Chatham' }
+    expect(sliceAt(chatham, '2026-09-26T13:10:00Z').name).toBe('2026-09-27T01')
+    for (const moment of ['2026-09-26T13:30:00Z', '2026-09-26T14:05:00Z']) {
+      expect(() => sliceAt(chatham, moment)).toThrow('the middle of an hour')
+    }
+    expect(() => sliceOf(chatham, '2026-09-27T02')).toThrow('the middle of an hour')
+    expect(sliceAt(chatham, '2026-09-26T14:20:00Z').name).toBe('2026-09-27T04')
+  })
+
+  test('an hour with another offset than its zone has then is the same moment, or no hour', () => {
+    const utc: Slicing = { by, size: 'hour', zone: 'UTC' }
+    expect(sliceOf(utc, '2026-08-07T13+02:00').name).toBe('2026-08-07T11')
+    expect(() => sliceOf(utc, '2026-08-07T13+05:30')).toThrow('is no hour of UTC')
   })
 
   test('walls of slices leave no gap and do not overlap, whatever the clock does', () => {
@@ -110,6 +138,8 @@ describe('a slice of time (G3)', () => {
     const slice = sliceOf(seoul, '2026-08-07')
     expect(hasEnded(slice, new Date('2026-08-07T14:59:59Z'))).toBe(false)
     expect(hasEnded(slice, new Date('2026-08-07T15:00:00Z'))).toBe(true)
+    const last = slicesBetween({ by, size: 'day', zone: 'UTC' }, '9999-12-30', '9999-12-31')
+    expect(last.map((day) => hasEnded(day, new Date('2026-08-07T15:00:00Z')))).toEqual([false, false])
   })
 
   test.each(['2026-8-7', '07.08.2026', '2026-02-30', '', 'yesterday', '2026-08'])(
@@ -127,6 +157,25 @@ describe('a slice of a range', () => {
     expect(sliceOf(slicing, '1000').bounds).toEqual({ kind: 'range', from: '1000', to: '2000' })
     expect(sliceOf(slicing, '-1000').bounds).toEqual({ kind: 'range', from: '-1000', to: '0' })
     expect(slicesBetween(slicing, '-1000', '1000').map(({ name }) => name)).toEqual(['-1000', '0', '1000'])
+  })
+
+  test('is exact as far as whole numbers of 64 bits go, and further', () => {
+    expect(sliceOf(slicing, '9223372036854775000').bounds).toEqual({
+      kind: 'range',
+      from: '9223372036854775000',
+      to: '9223372036854776000',
+    })
+    const names = slicesBetween(slicing, '-9223372036854776000', '-9223372036854774000')
+    expect(names.map(({ name }) => name)).toEqual([
+      '-9223372036854776000',
+      '-9223372036854775000',
+      '-9223372036854774000',
+    ])
+    expect(() => sliceOf(slicing, '9007199254740993')).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('--slice 9007199254740000') }),
+    )
+    expect(sliceOf(slicing, '-0').name).toBe('0')
+    expect(() => slicesBetween(slicing, '0', '9223372036854775000')).toThrow('more than 20,000')
   })
 
   test('a number in the middle of one is refused with the slice that it is in', () => {

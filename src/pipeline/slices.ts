@@ -8,6 +8,8 @@ const SLICES_MAX = 20_000
 const VALUE_BYTES_MAX = 200
 /** Later years are written in ways that databases do not read alike. */
 const YEAR_MAX = 9999
+/** The end of the last slice of the last year. */
+const INFINITY = 'infinity'
 const HOURS_OF_SIZE = { hour: 1, day: 24, month: 24 * 28 } as const
 
 const NAME_OF_SIZE = {
@@ -90,9 +92,9 @@ export function slicesBetween(slicing: Slicing, from: string, to: string): Slice
 /** Whether a slice has ended at a moment; one of values or numbers never waits for a clock. */
 export function hasEnded(slice: Slice, now: Date): boolean {
   if (slice.bounds.kind !== 'time') return true
+  const { instant } = slice.bounds.to
   return (
-    Temporal.Instant.compare(Temporal.Instant.from(slice.bounds.to.instant), instantOf(now.toISOString())) <=
-    0
+    instant !== INFINITY && Temporal.Instant.compare(instantOf(instant), instantOf(now.toISOString())) <= 0
   )
 }
 
@@ -189,8 +191,13 @@ function dayOf(zone: string, name: string): Temporal.ZonedDateTime {
 function hourOf(zone: string, name: string): Temporal.ZonedDateTime {
   const offset = /([+-]\d{2}:\d{2}|Z)$/.exec(name)?.[0]
   const wall = Temporal.PlainDateTime.from(`${name.slice(0, 13)}:00`)
-  if (offset !== undefined)
-    return Temporal.Instant.from(`${name.slice(0, 13)}:00${offset}`).toZonedDateTimeISO(zone)
+  if (offset !== undefined) {
+    const named = Temporal.Instant.from(`${name.slice(0, 13)}:00${offset}`).toZonedDateTimeISO(zone)
+    if (named.minute === 0 || named.offset === offset) return named
+    throw new StetError('STET_USAGE', `${name} is no hour of ${zone}: it begins there in the middle of one`, {
+      hint: 'Leave the offset out: an hour is named by the clock of the zone. The second of two equal ones has the offset of the zone',
+    })
+  }
   const start = wall.toZonedDateTime(zone, { disambiguation: 'earlier' })
   if (!start.toPlainDateTime().equals(wall)) {
     throw new StetError(
@@ -205,9 +212,16 @@ function hourOf(zone: string, name: string): Temporal.ZonedDateTime {
 }
 
 function floor(moment: Temporal.ZonedDateTime, size: TimeSize): Temporal.ZonedDateTime {
-  if (size === 'month') return moment.with({ day: 1 }).startOfDay()
-  if (size === 'day') return moment.startOfDay()
-  return moment.round({ smallestUnit: 'hour', roundingMode: 'floor' })
+  if (size === 'hour') {
+    const start = moment.round({ smallestUnit: 'hour', roundingMode: 'floor' })
+    // Where the clock was put forward in the middle of an hour, its full hour came after the moment, or never.
+    if (Temporal.ZonedDateTime.compare(start, moment) > 0) throw movesWithinHour(start)
+    return start
+  }
+  const start = size === 'month' ? moment.with({ day: 1 }).startOfDay() : moment.startOfDay()
+  const following = next(start, size)
+  // A clock that goes back over midnight shows the day before once more, whose slice has ended by then.
+  return Temporal.ZonedDateTime.compare(moment, following) < 0 ? start : following
 }
 
 function next(start: Temporal.ZonedDateTime, size: TimeSize): Temporal.ZonedDateTime {
@@ -224,15 +238,9 @@ function timeSlice({ by }: Slicing, size: TimeSize, from: Temporal.ZonedDateTime
     month: () => from.toPlainDate().toString().slice(0, 7),
   }[size]()
   const to = next(from, size)
-  if (size === 'hour' && (from.minute !== 0 || to.minute !== 0)) {
-    throw new StetError(
-      'STET_USAGE',
-      `The clock of ${from.timeZoneId} moves by less than an hour there, so hours cannot be slices`,
-      {
-        hint: "Use size: 'day'",
-      },
-    )
-  }
+  const isWhole =
+    from.minute === 0 && to.minute === 0 && to.subtract({ nanoseconds: 1 }).offset === from.offset
+  if (size === 'hour' && !isWhole) throw movesWithinHour(from)
   const [first, last] = wallsOf(from, size)
   const bounds = {
     kind: 'time',
@@ -242,13 +250,23 @@ function timeSlice({ by }: Slicing, size: TimeSize, from: Temporal.ZonedDateTime
   return { name, by, bounds }
 }
 
+function movesWithinHour({ timeZoneId }: Temporal.ZonedDateTime): StetError {
+  return new StetError(
+    'STET_USAGE',
+    `The clock of ${timeZoneId} moves in the middle of an hour there, so hours cannot be slices`,
+    {
+      hint: "Use size: 'day'",
+    },
+  )
+}
+
 /**
  * The ends of a slice as wall time, for columns without a zone: by the calendar alone, because such a column knows of no
  * midnight that was skipped. Of two equal hours the first owns all rows, since they cannot be told apart.
  */
 function wallsOf(from: Temporal.ZonedDateTime, size: TimeSize): readonly [string, string] {
   const wall = (moment: Temporal.PlainDateTime) =>
-    moment.year > YEAR_MAX ? 'infinity' : moment.toString({ smallestUnit: 'second' }).replace('T', ' ')
+    moment.year > YEAR_MAX ? INFINITY : moment.toString({ smallestUnit: 'second' }).replace('T', ' ')
   if (size === 'hour') {
     const end = from.toPlainDateTime().add({ hours: 1 })
     return [wall(isSecondOfTwo(from) ? end : from.toPlainDateTime()), wall(end)]
@@ -266,37 +284,44 @@ function isSecondOfTwo(start: Temporal.ZonedDateTime): boolean {
 
 function instantText(moment: Temporal.ZonedDateTime): string {
   const utc = moment.withTimeZone('UTC')
-  if (utc.year > YEAR_MAX) return 'infinity'
+  if (utc.year > YEAR_MAX) return INFINITY
   return `${utc.toPlainDateTime().toString({ smallestUnit: 'second' }).replace('T', ' ')}+00`
 }
 
+/** More digits than any type of whole numbers has. */
+const DIGITS_MAX = 40
+
 function rangeOf(by: string, width: number, name: string): Slice {
-  if (!/^-?\d{1,15}$/.test(name)) {
+  if (!/^-?\d+$/.test(name) || name.length > DIGITS_MAX) {
     throw new StetError('STET_USAGE', `${JSON.stringify(name)} is no first number of a slice of ${by}`, {
       hint: `Slices are ranges of ${width}: --slice ${width} is ${width} to ${2 * width - 1}`,
     })
   }
-  const start = Number(name)
-  if (start % width !== 0) {
-    const first = Math.floor(start / width) * width
+  // Not as a JavaScript number, which holds whole numbers up to 2^53 only.
+  const start = BigInt(name)
+  const size = BigInt(width)
+  const beyond = ((start % size) + size) % size
+  if (beyond !== 0n) {
     throw new StetError('STET_USAGE', `No slice of ${by} begins at ${name}: they are ranges of ${width}`, {
-      hint: `${name} is in the slice ${first}: --slice ${first}`,
+      hint: `${name} is in the slice ${start - beyond}: --slice ${start - beyond}`,
     })
   }
   return {
     name: String(start),
     by,
-    bounds: { kind: 'range', from: String(start), to: String(start + width) },
+    bounds: { kind: 'range', from: String(start), to: String(start + size) },
   }
 }
 
 function rangesBetween(by: string, width: number, from: string, to: string): Slice[] {
-  const first = Number(rangeOf(by, width, from).name)
-  const last = Number(rangeOf(by, width, to).name)
+  const first = BigInt(rangeOf(by, width, from).name)
+  const last = BigInt(rangeOf(by, width, to).name)
   if (first > last) throw backwards(from, to)
-  const count = (last - first) / width + 1
+  const count = (last - first) / BigInt(width) + 1n
   if (count > SLICES_MAX) throw tooMany(from, to)
-  return Array.from({ length: count }, (_, index) => rangeOf(by, width, String(first + index * width)))
+  return Array.from({ length: Number(count) }, (_, index) =>
+    rangeOf(by, width, String(first + BigInt(index) * BigInt(width))),
+  )
 }
 
 function noSlice(size: keyof typeof NAME_OF_SIZE, name: string): StetError {
