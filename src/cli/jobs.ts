@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { StetError } from '../errors.ts'
 import type { DefinedPipeline, RunOptions } from '../pipeline/types.ts'
+import { quoteForShell } from './columns-option.ts'
 import { collect } from './option-values.ts'
 import { type Orchestrated, orchestratedBy, sliceOfPartition } from './orchestrator.ts'
 
@@ -8,6 +9,7 @@ import { type Orchestrated, orchestratedBy, sliceOfPartition } from './orchestra
 export interface SliceOptions {
   readonly slice?: string[]
   readonly at?: string
+  readonly from?: string
   readonly full?: boolean
   readonly failOnDrift?: boolean
 }
@@ -26,6 +28,7 @@ export function addSliceOptions(command: Command, { several }: { readonly severa
       collect,
     )
     .option('--at <time>', 'the logical time (ISO 8601 with an offset), which falls into the slice to load')
+    .option('--from <value>', 'with a cursor: begin at this value of it, in place of the watermark')
     .option('--full', 'read everything, as if there were no watermark')
     .option(
       '--fail-on-drift',
@@ -60,6 +63,8 @@ export interface PipelineWithCode {
   readonly pipeline: DefinedPipeline
   /** sha256 of the file's bytes. */
   readonly code?: string | undefined
+  /** The pipeline in a command line, for hints; absent where no file has it. */
+  readonly inCommands?: string
 }
 
 /**
@@ -86,8 +91,8 @@ export async function jobsOf(
     notice(`run id ${told.runId.value}, from ${told.runId.from}`)
   }
   const jobs: Job[] = []
-  for (const { pipeline, code } of pipelines) {
-    const parts = await partsOf(pipeline, options, told, notice)
+  for (const { pipeline, code, inCommands = null } of pipelines) {
+    const parts = await partsOf({ pipeline, inCommands }, options, told, notice)
     for (const part of parts) {
       jobs.push({
         pipeline,
@@ -99,6 +104,8 @@ export async function jobsOf(
           ...common,
           ...part,
           code,
+          inCommands,
+          from: options.from,
           full: options.full,
           // Attempts are grouped by it, and those of two slices are no attempts at one thing.
           runId: runId !== undefined && parts.length > 1 ? `${runId}/${part.slice}` : runId,
@@ -123,7 +130,7 @@ export function refuseDriftOfNothing(
 }
 
 async function partsOf(
-  pipeline: DefinedPipeline,
+  { pipeline, inCommands }: { readonly pipeline: DefinedPipeline; readonly inCommands: string | null },
   { slice: slices = [], at }: SliceOptions,
   told: Orchestrated,
   notice: (message: string) => void,
@@ -133,6 +140,18 @@ async function partsOf(
   const { slicingOf } = await import('../pipeline/selection.ts')
   const slicing = slicingOf(pipeline)
   if (slicing === null) return [{}]
+  if (told.range !== null) {
+    const ends = [told.range.start, told.range.end].map((key) =>
+      quoteForShell(sliceOfPartition(key, slicing)),
+    )
+    throw new StetError(
+      'STET_USAGE',
+      `Dagster names the partitions ${told.range.start} to ${told.range.end}, and a run loads one`,
+      {
+        hint: `Load them with stet backfill ${inCommands ?? 'pipeline.ts'} --from ${ends[0]} --to ${ends[1]}`,
+      },
+    )
+  }
   if (told.partition !== null) {
     const slice = sliceOfPartition(told.partition.value, slicing)
     notice(`slice ${slice}, from ${told.partition.from}`)

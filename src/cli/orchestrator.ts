@@ -18,13 +18,15 @@ export interface Orchestrated {
   readonly at: Told | null
   /** The name of a partition, in the orchestrator's own spelling. */
   readonly partition: Told | null
+  /** Several partitions that one run is to load. */
+  readonly range: { readonly start: string; readonly end: string } | null
   readonly runId: Told | null
 }
 
 /**
  * What Airflow (2 and 3) and Dagster say by the environment of the processes that they start.
  *
- * @throws {StetError} `STET_CONFIG` when Dagster's context cannot be read, `STET_USAGE` when it names several partitions.
+ * @throws {StetError} `STET_CONFIG` when Dagster's context cannot be read.
  */
 export async function orchestratedBy(env: Environment): Promise<Orchestrated> {
   const airflow = airflowIn(env)
@@ -32,6 +34,7 @@ export async function orchestratedBy(env: Environment): Promise<Orchestrated> {
   return {
     at: airflow.at,
     partition: dagster.partition,
+    range: dagster.range,
     runId: airflow.runId ?? dagster.runId,
   }
 }
@@ -57,25 +60,21 @@ function toldBy(env: Environment, from: string): Told | null {
 
 const PIPES = 'DAGSTER_PIPES_CONTEXT'
 
-async function dagsterIn(env: Environment): Promise<Pick<Orchestrated, 'partition' | 'runId'>> {
+async function dagsterIn(env: Environment): Promise<Pick<Orchestrated, 'partition' | 'range' | 'runId'>> {
   // Put there by the author of the op, who knows best.
   const named = toldBy(env, 'DAGSTER_PARTITION_KEY')
   const pipes = env[PIPES]
-  if (!pipes) return { partition: named, runId: null }
+  if (!pipes) return { partition: named, range: null, runId: null }
   const context = await contextOfPipes(pipes)
   const runId = typeof context.run_id === 'string' ? { value: context.run_id, from: PIPES } : null
-  if (named !== null) return { partition: named, runId }
+  if (named !== null) return { partition: named, range: null, runId }
   const key = context.partition_key
-  if (typeof key === 'string') return { partition: { value: key, from: PIPES }, runId }
+  if (typeof key === 'string') return { partition: { value: key, from: PIPES }, range: null, runId }
   const range = context.partition_key_range
   if (typeof range === 'object' && range !== null && 'start' in range && 'end' in range) {
-    throw new StetError(
-      'STET_USAGE',
-      `Dagster names the partitions ${String(range.start)} to ${String(range.end)}, and a run loads one`,
-      { hint: `Load them with stet backfill --from ${String(range.start)} --to ${String(range.end)}` },
-    )
+    return { partition: null, range: { start: String(range.start), end: String(range.end) }, runId }
   }
-  return { partition: null, runId }
+  return { partition: null, range: null, runId }
 }
 
 /** The bootstrap payload is JSON, deflated, in base 64; it holds the context itself (`data`) or the file with it (`path`). */

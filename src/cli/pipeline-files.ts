@@ -8,6 +8,7 @@ import { StetError } from '../errors.ts'
 import { isPipeline } from '../pipeline/define.ts'
 import type { DefinedPipeline } from '../pipeline/types.ts'
 import { VERSION } from '../version.ts'
+import { quoteForShell } from './columns-option.ts'
 import { collect } from './option-values.ts'
 
 /** Whether a path names a pipeline file rather than data. */
@@ -20,6 +21,8 @@ export interface LoadedPipeline {
   readonly pipeline: DefinedPipeline
   /** As the user wrote it. */
   readonly file: string
+  /** The file in a command line, with `--pipeline` where it exports several. */
+  readonly inCommands: string
   /** sha256 of the file's bytes; what it imports is not part of it. */
   readonly code: string
 }
@@ -91,7 +94,7 @@ export async function onePipeline(
     'STET_USAGE',
     `"${file}" exports ${named.length} pipelines, and this command is about one`,
     {
-      hint: `Name it: ${named.map(({ pipeline }) => `--pipeline ${pipeline.name}`).join(', or ')}`,
+      hint: `Name it: ${named.map(({ pipeline }) => `--pipeline ${quoteForShell(pipeline.name)}`).join(', or ')}`,
     },
   )
 }
@@ -118,7 +121,9 @@ async function pipelinesOfFile(file: string, cwd: string): Promise<readonly Load
       hint: 'Write: export default definePipeline({ … })',
     })
   }
-  return [...pipelines].map((pipeline) => ({ pipeline, file, code }))
+  const inCommands = ({ name }: DefinedPipeline) =>
+    [file, ...(pipelines.size > 1 ? ['--pipeline', name] : [])].map(quoteForShell).join(' ')
+  return [...pipelines].map((pipeline) => ({ pipeline, file, code, inCommands: inCommands(pipeline) }))
 }
 
 async function importTypeScript(path: string, file: string): Promise<Readonly<Record<string, unknown>>> {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -103,6 +104,16 @@ describe('stet slices', () => {
     expect((await stet(['slices', 'visits.ts'])).stdout).toContain('1F')
   })
 
+  test('shows a value that is called as runs without slices are', async () => {
+    const write = `{ strategy: 'replace-partition', by: 'page', size: 'value', key: ['id'] }`
+    await writeVisits({ cwd, file: 'pages.ts', files: '2026-05-01.csv', write })
+    await writeDay(cwd, '2026-05-01', ['all'])
+    await stet(['run', 'pages.ts', '--slice', 'all'])
+    expect((await stet(['slices', 'pages.ts', '--json'])).document().slices).toMatchObject([
+      { slice: 'all', state: 'loaded' },
+    ])
+  })
+
   test('of a pipeline that never ran is empty, of one with other slices says so', async () => {
     expect((await stet(['slices', 'visits.ts'])).stdout).toContain(
       'no slice of pipeline "visits" is on record',
@@ -146,6 +157,19 @@ describe('stet rerun', () => {
     expect(unknown.stderr).toContain(
       "hint:  A rerun looks in the log of the pipeline's own target; stet runs --into",
     )
+  })
+
+  test('says which files have come and gone since', async () => {
+    const write = `{ strategy: 'upsert', key: ['id'] }`
+    await writeVisits({ cwd, file: 'whole.ts', files: '*.csv', write })
+    await stet(['run', 'whole.ts'])
+    const [first] = await runsOf()
+    await rm(join(cwd, 'inbox', '2026-05-01.csv'))
+    await writeDay(cwd, '2026-05-03', ['a'])
+    const again = await stet(['rerun', first?.runId ?? '', 'whole.ts'])
+    expect(again.status).toBe(0)
+    expect(again.stderr).toContain(`2026-05-01.csv is not there any more since run ${first?.runId}`)
+    expect(again.stderr).toContain(`2026-05-03.csv was not read by that run since run ${first?.runId}`)
   })
 
   test('repeats the window of a cursor and leaves the watermark (G4)', async () => {
@@ -220,6 +244,64 @@ describe('stet watermark', () => {
     })
   })
 
+  /** The words of a command line as a shell takes them apart. */
+  const wordsOf = (command: string): readonly string[] => {
+    const { stdout } = spawnSync('sh', ['-c', `printf '%s\\0' ${command}`], { encoding: 'utf8' })
+    return stdout.split('\0').slice(0, -1)
+  }
+
+  test('of another definition names ways out that work as they are pasted, and --from is one', async () => {
+    await writeVisits({ cwd, ...PIPELINE })
+    await run()
+    for (const way of ['set', 'from']) {
+      const file = `to ${way}.ts`
+      const zone = way === 'set' ? 'Asia/Seoul' : 'Asia/Tokyo'
+      const more = `incremental: { cursor: 'changed', grace: '0s', zone: '${zone}' },`
+      await writeVisits({ cwd, ...PIPELINE, file, more })
+      const { stderr } = await stet(['run', file])
+      const command = /or (stet watermark set .*?)\. Or give/.exec(stderr)?.[1] ?? ''
+      const from = /--from '[^']*'/.exec(stderr)?.[0] ?? ''
+      if (way === 'set') expect(await stet(wordsOf(command).slice(1))).toMatchObject({ status: 0 })
+      const argv = way === 'set' ? [] : wordsOf(from)
+      const counts = { outside: 3, unchanged: 1 }
+      expect((await stet(['run', file, ...argv, '--json'])).document()).toMatchObject({
+        results: [{ counts, watermark: '2026-05-02 12:01:00+00' }],
+      })
+      expect((await stet(['run', file, '--json'])).document()).toMatchObject({ results: [{ counts }] })
+    }
+  })
+
+  test('of another definition is taken over by --from also where nothing has come since', async () => {
+    await writeVisits({ cwd, ...PIPELINE })
+    await run()
+    const more = `incremental: { cursor: 'changed', grace: '0s', zone: 'Asia/Seoul' },`
+    await writeVisits({ cwd, ...PIPELINE, file: 'seoul.ts', more })
+    const ran = await stet(['run', 'seoul.ts', '--from', '2026-05-03'])
+    expect(ran.stdout).toContain('\nwindow 2026-05-02 15:00:00+00 to ')
+    expect((await stet(['watermark', 'show', 'seoul.ts'])).stdout).toContain('changed 2026-05-02 15:00:00+00')
+    expect(await stet(['run', 'seoul.ts'])).toMatchObject({ status: 0 })
+  })
+
+  test('is gone before by --from, and never left behind rows that nobody has read (G4)', async () => {
+    await writeVisits({ cwd, ...PIPELINE, more: `${PIPELINE.more} protect: true,` })
+    await run()
+    expect((await run('--from', '2026-05-01T12:01:00Z', '--json')).document()).toMatchObject({
+      results: [{ counts: { outside: 1, unchanged: 3 }, watermark: '2026-05-02 12:01:00+00' }],
+    })
+    const beyond = await run('--from', '2026-06-01')
+    expect(beyond.status).toBe(2)
+    expect(beyond.stderr).toContain(
+      '--from 2026-06-01 00:00:00+00 is after the watermark 2026-05-02 12:01:00+00: rows between',
+    )
+    const [, command = ''] = /for good: (.*)/.exec(beyond.stderr) ?? []
+    expect(await stet(wordsOf(command).slice(1))).toMatchObject({ status: 0 })
+    expect((await run('--from', 'soon')).stderr).toContain('Cannot read "soon" as a value of the cursor')
+    expect((await run('--from', '2026-05-01', '--full')).stderr).toContain('both say where the run begins')
+    expect((await run('--from', '2026-05-01', '--slice', '2026-05-01')).stderr).toContain('both say where')
+    const full = await run('--full')
+    expect(full.stderr).toContain('stet backfill visits.ts --from')
+  })
+
   test('of numbers is not rewound by a length of time', async () => {
     await writeVisits({ cwd, ...PIPELINE, more: `incremental: { cursor: 'id' },` })
     await run()
@@ -229,12 +311,15 @@ describe('stet watermark', () => {
       'Cannot rewind by 2h: the cursor "id" is a number (bigint), and has no time',
     )
     expect(refused.stderr).toContain(
-      'Write the number to go back to, less than 21: stet watermark rewind NUMBER',
+      'Write the number to go back to, less than 21: stet watermark rewind NUMBER visits.ts',
     )
     expect((await watermark('rewind', '11')).stdout).toBe('visits: id 21 → id 11\n')
   })
 
   test('of a pipeline without a cursor there is none', async () => {
     expect((await watermark('show')).stderr).toContain('reads by no cursor')
+    expect((await run('--from', '2026-05-01', '--slice', '2026-05-01')).stderr).toContain(
+      'reads by no cursor, so it cannot begin at 2026-05-01',
+    )
   })
 })

@@ -112,7 +112,13 @@ describe('the slice of a run', () => {
       },
     })
     expect(several).toMatchObject({ status: 2 })
-    expect(several.stderr).toContain('stet backfill --from 2026-05-01 --to 2026-05-02')
+    expect(several.stderr).toContain('stet backfill visits.ts --from 2026-05-01 --to 2026-05-02')
+    const write = `{ strategy: 'replace-partition', by: 'changed', size: 'hour', key: ['id'] }`
+    await writeVisits({ cwd, file: 'by hour.ts', write })
+    const hours = { start: '2026-05-01-08:00', end: '2026-05-01-09:00' }
+    const context = { data: { ...data, partition_key: null, partition_key_range: hours } }
+    const hourly = await stet(['run', 'by hour.ts'], { env: { DAGSTER_PIPES_CONTEXT: pipes(context) } })
+    expect(hourly.stderr).toContain("stet backfill 'by hour.ts' --from 2026-05-01T08 --to 2026-05-01T09")
     const broken = await stet(['run', 'visits.ts'], { env: { DAGSTER_PIPES_CONTEXT: 'x' } })
     expect(broken.stderr).toContain('Cannot read the context of Dagster Pipes')
   })
@@ -206,6 +212,36 @@ describe('a slice of a cursor', () => {
     expect(planned.stdout).toMatch(/2026-06-01 +empty +nothing read/)
     expect((await stet(['runs', ...into])).stdout).toMatch(/2026-06-01 +nothing read +4 /)
   })
+})
+
+test('DuckDB has no partitions to exchange, and a run that was asked for it says so', async () => {
+  for (const apply of ['swap', 'auto']) {
+    const write = `{ strategy: 'replace-partition', by: 'day', size: 'day', key: ['id'], apply: '${apply}' }`
+    await writeVisits({ cwd, file: `${apply}.ts`, write })
+    await writeDay(cwd, '2026-05-01', [apply])
+    const ran = await stet(['run', `${apply}.ts`, '--slice', '2026-05-01'])
+    expect(ran.stderr).toBe(
+      `note: DuckDB has no partitions to exchange: the rows are written in place (apply ${apply})\n`,
+    )
+    // Nothing to write, nothing to choose.
+    expect((await stet(['run', `${apply}.ts`, '--slice', '2026-05-01'])).stderr).toBe('')
+  }
+})
+
+test('a key that its own slice keeps is no reason to load that slice first', async () => {
+  for (const missing of ['keep', 'delete']) {
+    const write = `{ strategy: 'replace-partition', by: 'day', size: 'day', key: ['id'], missing: '${missing}' }`
+    await writeVisits({ cwd, file: `${missing}.ts`, write })
+    await writeDay(cwd, '2026-05-01', ['a'])
+    await stet(['run', `${missing}.ts`, '--slice', '2026-05-01'])
+    await writeFile(
+      join(cwd, 'inbox', '2026-05-02.csv'),
+      'id,day,page,changed\n10,2026-05-02,a,2026-05-02 12:00:00+00\n',
+    )
+    const refused = await stet(['run', `${missing}.ts`, '--slice', '2026-05-02'])
+    expect(refused.stderr).toContain('STET_KEY_CONSTRAINT')
+    expect(refused.stderr.includes('Load the slice of that row first')).toBe(missing === 'delete')
+  }
 })
 
 describe('options that contradict one another', () => {

@@ -14,7 +14,7 @@ export type { BackfillRange } from './backfill-slices.ts'
 
 export interface BackfillOptions
   extends BackfillRange,
-    Omit<RunOptions, 'slice' | 'at' | 'window' | 'full' | 'plan' | 'rerunOf' | 'waitsForCaller'> {
+    Omit<RunOptions, 'slice' | 'at' | 'window' | 'from' | 'full' | 'plan' | 'rerunOf' | 'waitsForCaller'> {
   /** Slices at a time, each with an engine and a connection of its own; the memory limit is divided among them. Default 1. */
   readonly jobs?: number | undefined
   /** Told as each slice ends, in the order in which they end. */
@@ -238,7 +238,7 @@ async function workOn<T>(
 }
 
 function optionsFor({ options, jobs, writing }: Backfilling, slice: string): RunOptions {
-  const { cwd, signal, onNotice, leaseTimeoutMs, lockTimeoutMs, now, allow, code } = options
+  const { cwd, signal, onNotice, leaseTimeoutMs, lockTimeoutMs, now, allow, code, inCommands } = options
   return {
     cwd,
     signal,
@@ -247,6 +247,7 @@ function optionsFor({ options, jobs, writing }: Backfilling, slice: string): Run
     now,
     allow,
     code,
+    inCommands,
     slice,
     onProgress: (progress) => {
       if (TURN_TO_WRITE.has(progress.phase)) writing.add(slice)

@@ -63,8 +63,10 @@ export async function slicesOf(
   const signal = signalOf(options)
   const record = await recordOf(pipeline, { target: options.target, signal })
   const statusOf = statusesOf(record)
+  // Of a pipeline that replaces values, a run of everything is one of the value of that name: there are no others.
+  const isValue = pipeline.write.strategy === 'replace-partition' && slicing.size === 'value'
   const recorded = [...new Set(record.entries.map((entry) => entry.slice))].filter(
-    (name) => name !== WHOLE && statusOf(name).state !== 'missing',
+    (name) => (isValue || name !== WHOLE) && statusOf(name).state !== 'missing',
   )
   const known = recorded.filter((name) => isSlice(slicing, name))
   return {

@@ -98,7 +98,7 @@ export async function laterOf(
   return row?.later === true ? a : b
 }
 
-async function asText(local: LocalConnection, expression: string): Promise<string | null> {
+export async function asText(local: LocalConnection, expression: string): Promise<string | null> {
   const [row] = await local.rows(`select (${expression})::varchar as text`)
   return typeof row?.text === 'string' ? row.text : null
 }

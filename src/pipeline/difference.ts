@@ -83,7 +83,7 @@ async function withSafeWatermark(
   if (cursor === null || plan === null) return rows
   if (await isBackwards(local, plan, rows.contract, cursor.window)) {
     notice(
-      `The window begins at ${cursor.window?.from}, after its end ${cursor.window?.to}: nothing can be in it. A watermark or start in the future? stet watermark show`,
+      `The window begins at ${cursor.window?.from}, after its end ${cursor.window?.to}: nothing can be in it. A watermark or start in the future?${plan.inCommands === null ? '' : ` stet watermark show ${plan.inCommands ?? 'pipeline.ts'}`}`,
     )
   }
   if (rejected === 0 || cursor.watermark === null) return rows

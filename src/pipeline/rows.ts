@@ -136,7 +136,7 @@ export async function takeWindow(
   const resolved = await resolveWindow(local, plan, column)
   const seen = await keep(column, resolved.window, plan.slice)
   sayOfWindow(notice, column, resolved, seen)
-  const watermark = await nextWatermark(local, plan, column, seen)
+  const watermark = await nextWatermark(local, plan, column, seen, resolved.window.from)
   return { ...seen, window: resolved.recorded, watermark }
 }
 

@@ -116,7 +116,9 @@ function refuseUnprotected(pipeline: DefinedPipeline, options: RunOptions): void
   throw new StetError(
     'STET_PROTECTED',
     `Pipeline "${pipeline.name}" is protected: it is not read from the beginning again`,
-    { hint: 'Read a part: stet backfill --from … --to …, or take protect out of the pipeline' },
+    {
+      hint: `Read a part: stet backfill ${options.inCommands ?? 'pipeline.ts'} --from … --to …, or take protect out of the pipeline`,
+    },
   )
 }
 

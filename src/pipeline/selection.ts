@@ -23,12 +23,32 @@ export function slicingOf(pipeline: DefinedPipeline): Slicing | null {
  */
 export function sliceOfRun(pipeline: DefinedPipeline, options: RunOptions): Slice | null {
   const slice = namedSlice(pipeline, options)
+  if (options.from !== undefined) refuseFrom(pipeline, options, slice)
   if (slice === null || options.full !== true) return slice
   throw new StetError(
     'STET_USAGE',
     `A run of the slice ${slice.name} reads that slice and no more, so it cannot read everything (--full)`,
     { hint: 'Leave --full out, or the slice; many slices at once: stet backfill' },
   )
+}
+
+/** A beginning is one of a cursor's window, and says where it begins in place of what else does. */
+function refuseFrom({ name, incremental }: DefinedPipeline, options: RunOptions, slice: Slice | null): void {
+  const { from, full, window } = options
+  if (incremental === undefined) {
+    throw new StetError(
+      'STET_USAGE',
+      `Pipeline "${name}" reads by no cursor, so it cannot begin at ${from}`,
+      {
+        hint: 'Leave --from out. Many slices: stet backfill has a --from of its own',
+      },
+    )
+  }
+  if (slice === null && full !== true && window === undefined) return
+  const other = slice !== null ? `the slice ${slice.name}` : full === true ? '--full' : 'a window'
+  throw new StetError('STET_USAGE', `--from ${from} and ${other} both say where the run begins`, {
+    hint: 'Give one of them',
+  })
 }
 
 function namedSlice(pipeline: DefinedPipeline, options: RunOptions): Slice | null {

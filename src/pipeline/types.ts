@@ -118,6 +118,11 @@ export interface RunOptions {
    * cursor's type, both included; null is open.
    */
   readonly window?: { readonly from: string | null; readonly to: string | null } | undefined
+  /**
+   * Begins at this value of the cursor, included, in place of the watermark less the grace. The watermark moves as in any
+   * run, and belongs to the definition that the pipeline has now. Not after the watermark: rows between would be left out.
+   */
+  readonly from?: string | undefined
   /** Reads everything, as if there were no watermark. Default false. */
   readonly full?: boolean | undefined
   /** The caller's clock, for sources that have none of their own. Default: the process's. */
@@ -128,6 +133,8 @@ export interface RunOptions {
     | undefined
   /** Of the pipeline's code; kept in the record so that a rerun can say that it has changed. */
   readonly code?: string | undefined
+  /** The pipeline in a command line, for hints that hold one: `visits.ts`; null where no file has it. Default `pipeline.ts`. */
+  readonly inCommands?: string | null | undefined
   /** The run that this one repeats. */
   readonly rerunOf?: string | undefined
   /** A saved plan: the run is refused when its outcome would differ. */

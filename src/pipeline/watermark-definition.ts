@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { StetError } from '../errors.ts'
 import type { Watermark } from '../model/slice.ts'
-import type { DefinedPipeline, Incremental } from './types.ts'
+import type { DefinedPipeline, Incremental, RunOptions } from './types.ts'
 
 /** A watermark means nothing for another cursor, another key, another source or another zone. */
 export function definitionOf(pipeline: DefinedPipeline, incremental: Incremental): string {
@@ -16,10 +16,16 @@ export function definitionOf(pipeline: DefinedPipeline, incremental: Incremental
   return JSON.stringify({ ...parts, source })
 }
 
+/** A command that sets a watermark, to be pasted; null for a pipeline that no file has, such as that of `stet load`. */
+export function commandToSet(value: string, inCommands: RunOptions['inCommands']): string | null {
+  return inCommands === null ? null : `stet watermark set '${value}' ${inCommands ?? 'pipeline.ts'}`
+}
+
 export function refuseOtherDefinition(
   pipeline: DefinedPipeline,
   watermark: Watermark,
   definition: string,
+  inCommands: RunOptions['inCommands'],
 ): void {
   if (watermark.definition === definition) return
   const before = partsOf(watermark.definition)
@@ -32,7 +38,7 @@ export function refuseOtherDefinition(
     `Pipeline "${pipeline.name}" has another ${changed.join(' and ')} than when its watermark ${watermark.value} was set (G4); nothing was read`,
     {
       hint:
-        `Read all of it again: --full. Go on from where it is: stet watermark set '${watermark.value}' pipeline.ts. ` +
+        `Read all of it again: --full. Go on from where it is: ${[`--from '${watermark.value}'`, commandToSet(watermark.value, inCommands)].filter((way) => way !== null).join(', or ')}. ` +
         'Or give the pipeline another name',
       details: { changed, before, after, watermark: watermark.value },
     },

@@ -24,6 +24,8 @@ export type WatermarkChange =
 export interface ChangeOptions {
   /** `user@host`, for the record. */
   readonly by: string
+  /** The pipeline in a command line, for hints that hold one. Default `pipeline.ts`. */
+  readonly inCommands?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -60,19 +62,20 @@ export async function changeWatermark(
 ): Promise<ChangedWatermark> {
   const incremental = requireIncremental(pipeline)
   const signal = signalOf(options)
+  const { inCommands = 'pipeline.ts' } = options
   const record = await recordOf(pipeline, { signal })
   if (change.kind === 'forget' && pipeline.protect === true) {
     throw new StetError(
       'STET_PROTECTED',
       `Pipeline "${pipeline.name}" is protected: its watermark is not forgotten`,
       {
-        hint: 'Rewind it (stet watermark rewind 3d), or take protect out of the pipeline',
+        hint: `Rewind it (stet watermark rewind 3d ${inCommands}), or take protect out of the pipeline`,
       },
     )
   }
   const { table } = record
   if (table === null) throw neverRan(pipeline)
-  const value = await newValue(pipeline, incremental, change, record.watermark, signal)
+  const value = await newValue(pipeline, incremental, change, record.watermark, { signal, inCommands })
   await using editor = await pipeline.target.openRecord({ signal })
   const before = await editor.watermark(pipeline.name, table)
   if (before?.setAt !== record.watermark?.setAt) {
@@ -108,7 +111,7 @@ async function newValue(
   incremental: Incremental,
   change: WatermarkChange,
   before: Watermark | null,
-  signal: AbortSignal,
+  { signal, inCommands }: { readonly signal: AbortSignal; readonly inCommands: string },
 ): Promise<string | null> {
   if (change.kind === 'forget') return null
   await using local = await openLocalEngine({ threads: 1 })
@@ -117,7 +120,7 @@ async function newValue(
   if (change.kind === 'set') return await readValue(local, column, asMoment(change.value))
   if (before === null) {
     throw new StetError('STET_USAGE', `Pipeline "${pipeline.name}" has no watermark to rewind`, {
-      hint: 'Set one: stet watermark set VALUE pipeline.ts',
+      hint: `Set one: stet watermark set VALUE ${inCommands}`,
     })
   }
   if (isDuration(change.to) && !isTimeType(column.type)) {
@@ -125,7 +128,7 @@ async function newValue(
       'STET_USAGE',
       `Cannot rewind by ${change.to}: the cursor "${column.name}" is a number (${formatColumnType(column.type)}), and has no time`,
       {
-        hint: `Write the number to go back to, less than ${before.value}: stet watermark rewind NUMBER pipeline.ts`,
+        hint: `Write the number to go back to, less than ${before.value}: stet watermark rewind NUMBER ${inCommands}`,
       },
     )
   }
@@ -137,7 +140,7 @@ async function newValue(
     'STET_USAGE',
     `Cannot rewind to ${value}: the watermark is at ${before.value}, before it`,
     {
-      hint: 'stet watermark set moves it forward; rows between the two are then never read',
+      hint: `stet watermark set '${value}' ${inCommands} moves it forward; rows between the two are then never read`,
     },
   )
 }

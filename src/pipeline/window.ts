@@ -1,13 +1,16 @@
 import { StetError } from '../errors.ts'
+import { quoteLiteral } from '../local/quote.ts'
+import { readSql } from '../local/typing.ts'
 import { formatColumnType, isNumberType, isTimeType } from '../model/column-type.ts'
 import type { ColumnType, Contract, ContractColumn } from '../model/columns.ts'
 import type { LocalConnection } from '../model/local.ts'
 import type { Seen } from '../model/remote.ts'
 import type { CursorWindow, Slice, Slicing, Watermark } from '../model/slice.ts'
-import { laterOf, lessGrace, momentText, textOf } from './cursor-value.ts'
+import { asText, laterOf, lessGrace, momentText, textOf } from './cursor-value.ts'
+import { unreadableEnd } from './keep-window.ts'
 import { instantOf, microsecondsOf } from './slices.ts'
 import type { DefinedPipeline, Incremental, RunOptions } from './types.ts'
-import { definitionOf, refuseOtherDefinition } from './watermark-definition.ts'
+import { commandToSet, definitionOf, refuseOtherDefinition } from './watermark-definition.ts'
 
 /** Defaults of `incremental.settle`. */
 const SETTLE_OF_DATABASE = '1m'
@@ -24,9 +27,12 @@ export interface CursorPlan {
   /** The window asked for, where it does not follow from the watermark. */
   readonly asked: RunOptions['window']
   readonly slice: Slice | null
+  /** Where to begin in place of the watermark, as a person has written it. */
+  readonly from: string | undefined
   readonly full: boolean
   /** The clock of the source when the run began, ISO 8601 in UTC. */
   readonly clock: string
+  readonly inCommands: RunOptions['inCommands']
   readonly settle: string
 }
 
@@ -53,9 +59,9 @@ export async function planCursor(
   const { incremental } = pipeline
   if (incremental === undefined) return null
   const definition = definitionOf(pipeline, incremental)
-  const { window: asked, full = false } = options
-  const follows = asked === undefined && slice === null && !full
-  if (follows && watermark !== null) refuseOtherDefinition(pipeline, watermark, definition)
+  const { window: asked, from, full = false, inCommands } = options
+  const follows = asked === undefined && slice === null && from === undefined && !full
+  if (follows && watermark !== null) refuseOtherDefinition(pipeline, watermark, definition, inCommands)
   const ownClock = pipeline.source.clock
   const now = (options.now ?? (() => new Date()))()
   return {
@@ -65,7 +71,9 @@ export async function planCursor(
     moves: asked === undefined && slice === null,
     asked,
     slice,
+    from,
     full,
+    inCommands,
     clock: ownClock === undefined ? now.toISOString() : await ownClock.call(pipeline.source, { signal }),
     settle: incremental.settle ?? (ownClock === undefined ? SETTLE_OF_FILES : SETTLE_OF_DATABASE),
   }
@@ -100,10 +108,36 @@ export async function resolveWindow(
   if (slice !== null) return resolved(null, null)
   const to = isTimeType(column.type) ? upperBound(plan, column.type) : null
   const start = asMoment(incremental.start ?? null)
-  // As if there were no watermark.
-  if (full || watermark === null) return resolved(start, to)
+  if (full) return resolved(start, to)
+  if (plan.from !== undefined) return resolved(await beginningAsked(local, column, plan, plan.from), to)
+  if (watermark === null) return resolved(start, to)
   const from = await lessGrace(local, column, watermark.value, incremental.grace)
   return resolved(from === null ? start : await laterOf(local, column, from, start), to)
+}
+
+/**
+ * A beginning that a person has named, as a run would have recorded it.
+ *
+ * @throws {StetError} `STET_USAGE` when it is no value of the cursor, or is after the watermark.
+ */
+async function beginningAsked(
+  local: LocalConnection,
+  column: ContractColumn,
+  { incremental, watermark, definition, inCommands }: CursorPlan,
+  asked: string,
+): Promise<string> {
+  const text = momentText(asked, column.type, incremental.zone ?? 'UTC')
+  const from = await asText(local, readSql(column, quoteLiteral(text)))
+  if (from === null) throw unreadableEnd(column, asked)
+  // One of another definition says nothing about this one.
+  if (watermark === null || watermark.definition !== definition) return from
+  if ((await laterOf(local, column, watermark.value, from)) === watermark.value) return from
+  const command = commandToSet(from, inCommands)
+  throw new StetError(
+    'STET_USAGE',
+    `--from ${from} is after the watermark ${watermark.value}: rows between the two would never be read`,
+    { hint: `Leave --from out${command === null ? '' : `. To leave them out for good: ${command}`}` },
+  )
 }
 
 /** The window for a source, whose column may have another type than the contract's. */
@@ -157,17 +191,25 @@ export async function isBackwards(
   return window.from !== window.to && (await laterOf(local, column, window.from, window.to)) === window.from
 }
 
-/** The watermark after the run: the greater of what it was and what was seen; null when it does not move (G4). */
+/**
+ * The watermark after the run: the greater of what it was and what was seen; null when it does not move (G4).
+ *
+ * @param from Where the window began.
+ */
 export async function nextWatermark(
   local: LocalConnection,
   plan: CursorPlan,
   column: ContractColumn,
   seen: Seen,
+  from: string | null,
 ): Promise<string | null> {
-  if (!plan.moves || seen.greatest === null) return null
+  if (!plan.moves) return null
   const before = plan.watermark
+  const isOther = before !== null && before.definition !== plan.definition
+  // Whoever says where to go on accepts the definition with it, also where nothing has come since.
+  if (seen.greatest === null) return isOther && plan.from !== undefined ? from : null
   // One of another definition says nothing about this one; a full run starts it anew.
-  if (before === null || before.definition !== plan.definition) return seen.greatest
+  if (before === null || isOther) return seen.greatest
   const later = await laterOf(local, column, seen.greatest, before.value)
   return later === before.value ? null : later
 }

@@ -80,6 +80,7 @@ async function backfillFile(invocation: Invocation<Options>): Promise<number> {
     ...runOptionsOf(options, context, reporter),
     allow: allowedBy(options),
     code: loaded.code,
+    inCommands: loaded.inCommands,
     from: options.from,
     to: options.to,
     only: options.only,

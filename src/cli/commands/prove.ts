@@ -3,7 +3,7 @@ import type { ProveCommandOptions } from '../../prove/command.ts'
 import type { ReportFormat } from '../../prove/report/formats.ts'
 import type { Paint } from '../../prove/report/terminal.ts'
 import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from '../command.ts'
-import { collect, parseCount, parseDuration, parseJobs } from '../option-values.ts'
+import { collect, parseCount, parseDuration, parseCountFromOne } from '../option-values.ts'
 import { isPipelineFile } from '../pipeline-files.ts'
 import type { OutputOptions, Reporter } from '../reporter.ts'
 
@@ -44,7 +44,7 @@ export const makeProveCommand: MakeCommand = (act) => {
     .option('--exhaustive', 'every place, not a choice of them')
     .option('--all', 'faults too when a plain second run differs already')
     .option('--budget <duration>', 'start no trial after that time', parseDuration)
-    .option('--jobs <count>', 'trials at the same time', parseJobs, 2)
+    .option('--jobs <count>', 'trials at the same time', parseCountFromOne, 2)
     .option('--replay <trial>', 'only this trial', parseCount)
     .option('--keep', 'keep the database of the first conviction until Ctrl-C')
     .optionsGroup('What counts:')

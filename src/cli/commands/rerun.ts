@@ -32,7 +32,7 @@ export const makeRerunCommand: MakeCommand = (act) => {
 async function rerun({ context, reporter, args, options }: Invocation<Options>): Promise<number> {
   const [id = '', file = ''] = args
   const loaded = await onePipeline(file, options.pipeline, context.cwd)
-  const { pipeline, code } = loaded
+  const { pipeline, code, inCommands } = loaded
   const entry = await entryOf(id, loaded, context.signal)
   const { changesOfCode, changesOfFiles, rerunOptions } = await import('../../pipeline/rerun.ts')
   const again = rerunOptions(pipeline, entry)
@@ -40,7 +40,13 @@ async function rerun({ context, reporter, args, options }: Invocation<Options>):
   const job = {
     pipeline,
     label: undefined,
-    options: { ...runOptionsOf(options, context, reporter), allow: allowedBy(options), ...again, code },
+    options: {
+      ...runOptionsOf(options, context, reporter),
+      allow: allowedBy(options),
+      ...again,
+      code,
+      inCommands,
+    },
   }
   const { done, failures, error, status } = await runJobs([job], reporter, (result) => {
     for (const change of changesOfFiles(entry, result.files)) reporter.notice(change)

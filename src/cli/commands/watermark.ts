@@ -92,11 +92,12 @@ async function change(
   { context, reporter, args, options }: Invocation<Options>,
   changeTo: (value: string) => WatermarkChange,
 ): Promise<number> {
-  const { pipeline } = await onePipeline(args.at(-1) ?? '', options.pipeline, context.cwd)
+  const { pipeline, inCommands } = await onePipeline(args.at(-1) ?? '', options.pipeline, context.cwd)
   const { changeWatermark } = await import('../../pipeline/watermark.ts')
   const { before, after } = await changeWatermark(pipeline, changeTo(args[0] ?? ''), {
     by: context.user,
     signal: context.signal,
+    inCommands,
   })
   reporter.account(`${escapeForTerminal(pipeline.name)}: ${describe(before)} → ${describe(after)}`)
   reporter.document({

@@ -53,7 +53,7 @@ export async function applyDifference(
   const { table: from, inserts, updates, deletes, marks } = difference
   requireFitting(table, write, difference)
   if (slice !== null && !table.created && inserts > 0)
-    await requireKeysOnlyInSlice(local, table, contract, slice, from)
+    await requireKeysOnlyInSlice(local, table, contract, write, slice, from)
   // Deletes first: a unique value may pass from a row that goes to one that comes.
   const deleted = deletes === 0 ? 0 : await run(deleteStatement(qualified, contract, from, slice))
   const marked = marks === 0 ? 0 : await run(markStatement(qualified, contract, from, slice))

@@ -2,6 +2,7 @@ import { StetError } from '../../errors.ts'
 import { interruptOnAbort } from '../../local/engine.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import type { Contract } from '../../model/columns.ts'
+import type { Difference } from '../../model/comparison.ts'
 import type { RunStart } from '../../model/run.ts'
 import type { Slice } from '../../model/slice.ts'
 import type { OpenTargetOptions, TargetSession } from '../../model/target.ts'
@@ -91,6 +92,13 @@ export async function openSession(
     created = true
   }
 
+  /** A way that was asked for and that there is none of is told, where there is something to write. */
+  const sayHowApplied = ({ inserts, updates, deletes, marks }: Difference): void => {
+    const { apply = 'diff' } = write.strategy === 'replace-partition' ? write : {}
+    if (apply === 'diff' || inserts + updates + deletes + marks === 0) return
+    options.notice(`DuckDB has no partitions to exchange: the rows are written in place (apply ${apply})`)
+  }
+
   /** Also where none is known of: an abort may have cut short what should have ended one. */
   const rollback = async (): Promise<void> => {
     inTransaction = false
@@ -159,6 +167,7 @@ export async function openSession(
 
     apply: async (agreed, difference, load) => {
       contract = agreed
+      sayHowApplied(difference)
       return guarded(async () => {
         await beginTransaction(agreed)
         const keyEnforced = found !== null && isKeyEnforced(found, agreed, write)

@@ -3,6 +3,7 @@ import { quoteIdentifier } from '../../local/quote.ts'
 import type { Contract } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { Slice } from '../../model/slice.ts'
+import type { WriteStrategy } from '../../model/write.ts'
 import { keyMatchSql } from './scope.ts'
 import { sliceColumn, sliceSql } from './slice.ts'
 import { showIdentifier } from './table-name.ts'
@@ -18,6 +19,7 @@ export async function requireKeysOnlyInSlice(
   local: LocalConnection,
   table: { readonly name: string; readonly qualified: string },
   contract: Contract,
+  write: WriteStrategy,
   slice: Slice,
   difference: string,
 ): Promise<void> {
@@ -42,6 +44,8 @@ export async function requireKeysOnlyInSlice(
   const names = key.map((column) => showIdentifier(column.name)).join(', ')
   const values = key.map((column, position) => `${column.name}=${valueAt(position)}`).join(', ')
   const marked = outside.is_gone === true
+  // A slice that keeps or marks what is missing keeps the key of a row that has moved.
+  const leaves = write.strategy === 'replace-partition' && (write.missing ?? 'delete') === 'delete'
   throw new StetError(
     'STET_KEY_CONSTRAINT',
     `Cannot load the slice ${slice.name} into ${table.name} by (${names}): ` +
@@ -50,7 +54,7 @@ export async function requireKeysOnlyInSlice(
     {
       hint: marked
         ? `A marked row keeps its key. Put ${by.name} into the key, or remove that row`
-        : `Load the slice of that row first, which takes it out if it has moved, or put ${by.name} into the key`,
+        : `${leaves ? 'Load the slice of that row first, which takes it out if it has moved, or put' : 'Put'} ${by.name} into the key`,
       details: { table: table.name, slice: slice.name, key: key.map((column) => column.name) },
     },
   )
