@@ -36,7 +36,7 @@ export interface EngineResult {
   readonly notUnderstood: readonly { readonly path: string; readonly count: number }[]
   /** Files that were not read, or not by one of the rules, with the reason. */
   readonly notRead: readonly { readonly path: string; readonly reason: string }[]
-  /** How often a rule failed on a file, which is a defect of Stet: what it would have found is not known. */
+  /** How often a reader or a rule failed on a file, which is a defect of Stet: what it would have found is not known. */
   readonly failures: number
   readonly texts: ReadonlyMap<string, string>
   readonly comments: ReadonlyMap<string, FileFacts>
@@ -48,18 +48,35 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
   const { root } = options
   const found = discover(root, options.paths, options.ignore)
   const notRead = found.tooLarge.map((path) => ({ path, reason: 'larger than 2 MB' }))
+  let failures = 0
+  /** One file that a reader fails on takes nothing from all the others; it is listed with what failed. */
+  const attempt = async <T>(path: string, by: string, read: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read()
+    } catch (cause) {
+      failures += 1
+      notRead.push({ path, reason: `${by} failed on it: ${messageOf(cause)}` })
+      return undefined
+    }
+  }
   const texts = new Map<string, string>()
   const catalogue = catalogueBuilder()
   const signs = { pipelines: 0, applications: 0 }
   for (const path of found.all) {
     if (languageOf(path) === undefined) {
       countSigns(path, '', signs)
-      if (path.endsWith('.prisma'))
-        for (const fact of readModels(path, readText(root, path))) catalogue.add(fact, path)
+      if (path.endsWith('.prisma')) {
+        const facts = await attempt(path, 'the reader of models', () =>
+          readModels(path, readText(root, path)),
+        )
+        for (const fact of facts ?? []) catalogue.add(fact, path)
+      }
       continue
     }
-    const text = readText(root, path)
-    for (const fact of readModels(path, text)) catalogue.add(fact, path)
+    const text = await attempt(path, 'reading', () => readText(root, path))
+    if (text === undefined) continue
+    const facts = await attempt(path, 'the reader of models', () => readModels(path, text))
+    for (const fact of facts ?? []) catalogue.add(fact, path)
     texts.set(path, text)
     countSigns(path, text, signs)
   }
@@ -74,11 +91,16 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
       )
     if (!found.selected.has(path) && !holdsDdl) continue
     const dialect = options.dialects.find(([pattern]) => pattern.test(path))?.[1]
-    const file = await readFileFacts(path, text, { kind, dbt, dialect })
+    const file = await attempt(path, `the reader of ${languageOf(path)}`, () =>
+      readFileFacts(path, text, { kind, dbt, dialect }),
+    )
+    if (file === undefined) continue
     if (found.selected.has(path)) facts.set(path, file)
     if (holdsDdl) {
-      for (const use of file.sql)
-        await addDdl(catalogue, use.statement, use.mapped, path, file.dialect === 'postgres')
+      await attempt(path, 'the reader of DDL', async () => {
+        for (const use of file.sql)
+          await addDdl(catalogue, use.statement, use.mapped, path, file.dialect === 'postgres')
+      })
     }
   }
   if (typeof options.schema === 'object') for (const fact of options.schema) catalogue.add(fact, '')
@@ -98,7 +120,6 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
   }
 
   const findings: Finding[] = []
-  let failures = 0
   for (const [path, file] of facts) {
     const reports = options.rules.flatMap((rule) => {
       const said = reportsOf(rule, file, project)
@@ -154,9 +175,13 @@ function reportsOf(
     return [...rule.check(file, project)]
   } catch (cause) {
     return {
-      reason: `by the rule ${rule.id}, which failed on it: ${cause instanceof Error ? cause.message : String(cause)}`,
+      reason: `by the rule ${rule.id}, which failed on it: ${messageOf(cause)}`,
     }
   }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
 }
 
 /** PostgreSQL's own parser has the first word on its DDL, the tolerant reader on all other. */

@@ -51,7 +51,17 @@ export async function parseTree(grammar: Grammar, text: string): Promise<SyntaxT
     parser = open(grammar)
     parsers.set(grammar, parser)
   }
-  const tree = (await parser).parse(text)
+  try {
+    return read(await parser, text)
+  } catch (cause) {
+    // What a crash leaves in the parser must not spoil the files behind it.
+    parsers.delete(grammar)
+    throw cause
+  }
+}
+
+function read(parser: Parser, text: string): SyntaxTree {
+  const tree = parser.parse(text)
   if (tree === null)
     return {
       root: { type: 'ERROR', field: '', start: 0, end: text.length, children: [], parent: undefined },
