@@ -1,10 +1,9 @@
 /** What a file's own helper does to a table that is handed to it. */
 import type { FileFacts, SqlUse } from './facts.ts'
 import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
-import { hasClock } from './rules/clock.ts'
+import { makesRoom } from './makes-room.ts'
 import { callsIn } from './sequence.ts'
-import type { Name, Statement } from './sql/statement.ts'
-import { findWords } from './sql/tokens.ts'
+import type { Name } from './sql/statement.ts'
 
 /**
  * The call before a statement whose function deletes from the same table: `empty(engine, table)`, and then
@@ -33,25 +32,6 @@ export function clearedByHelper(file: FileFacts, use: SqlUse): HostCall | undefi
           one.statement.target !== undefined &&
           handsOver(call, one.fn, one.statement.target, target, host),
       ),
-  )
-}
-
-/**
- * All rows are deleted, or those of a slice that the condition names. One that only knows an upper bound, `at < ...`,
- * throws old rows away and leaves those of the last run in place.
- */
-function makesRoom({ kind, tokens }: Statement): boolean {
-  if (kind === 'truncate') return true
-  if (kind !== 'delete') return false
-  const where = findWords(tokens, ['where'])
-  if (where < 0) return true
-  const condition = tokens.slice(where + 1)
-  // A condition that the host puts together is not seen.
-  if (condition[0]?.kind === 'hole') return true
-  return condition.some(
-    ({ kind: sort, value }) =>
-      (sort === 'symbol' && (value === '=' || (/^>=?$/.test(value) && !hasClock(condition)))) ||
-      (sort === 'word' && (value === 'in' || value === 'between')),
   )
 }
 

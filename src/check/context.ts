@@ -7,7 +7,7 @@ import type { HostFacts, HostFunction } from './languages/host.ts'
 export type Context = 'task' | 'script' | 'unknown' | 'request' | 'migration' | 'seed' | 'test'
 
 const TEST_PATH =
-  /(?:^|\/)(?:tests?|__tests__|spec|specs|testing|fixtures?|testdata|test_data|test-data|mocks?|__mocks__|e2e|integration_tests|unit_tests)\/|(?:^|\/)(?:test_[^/]+|[^/]+_test|conftest)\.py$|\.(?:test|spec|stories)\.[cm]?[jt]sx?$/i
+  /(?:^|\/)(?:(?!ab_|a_b_)\w+_tests?|tests?|__tests__|spec|specs|testing|fixtures?|testdata|test_data|test-data|mocks?|__mocks__|e2e|integration_tests|unit_tests)\/|(?:^|\/)(?:test_[^/]+|[^/]+_test|conftest)\.py$|(?:^|\/)(?:mock_[^/]+|[^/]+_mocks?|[^/]+__test)\.(?:sql|py|[jt]s)$|\.(?:test|spec|stories)\.[cm]?[jt]sx?$/i
 const MIGRATION_PATH =
   /(?:^|\/)(?:migrations?|migrate|alembic|flyway|liquibase|changelogs?|schema_migrations|versions|sqitch|deploy|revert)\/|(?:^|\/)[vur]\d+(?:[._]\d+)*__[^/]*\.sql$|(?:^|\/)\d{8,14}[_-][^/]*\.(?:sql|js|ts|py)$|\.(?:up|down)\.sql$|(?:^|\/)\d{3,5}[_-][^/]*\.up\.sql$/i
 const SEED_PATH =

@@ -12,11 +12,12 @@ import { type DbtProject, readDbtProjects } from './languages/dbt.ts'
 import { type MappedText, plainMapping } from './languages/mapped-text.ts'
 import { lineIndex } from './lines.ts'
 import { literally } from './literally.ts'
+import { makesRoom } from './makes-room.ts'
 import { languageOf, readFileFacts } from './read-file.ts'
 import type { Rule } from './rule.ts'
 import { lexSql } from './sql/lexer.ts'
 import { splitStatements } from './sql/split.ts'
-import type { Statement } from './sql/statement.ts'
+import type { Statement, StatementKind } from './sql/statement.ts'
 
 export interface EngineOptions {
   readonly root: string
@@ -115,7 +116,8 @@ export async function runEngine(options: EngineOptions): Promise<EngineResult> {
     catalogue: catalogue.build(),
     settings: options.settings,
     overridden: overriddenParameters(facts),
-    emptied: emptiedTables(facts),
+    emptied: tablesOf(facts, ['delete', 'truncate', 'drop']),
+    dropped: tablesOf(facts, ['drop']),
     incrementalMacros: incrementalMacros(texts),
   }
 
@@ -236,19 +238,23 @@ function locate(path: string, text: string, reports: readonly { rule: Rule; repo
     })
 }
 
-function emptiedTables(facts: ReadonlyMap<string, FileFacts>): Map<string, Set<string>> {
-  const emptied = new Map<string, Set<string>>()
+/** Tables that statements of these kinds are about, by name, with the files. */
+function tablesOf(
+  facts: ReadonlyMap<string, FileFacts>,
+  kinds: readonly StatementKind[],
+): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>()
   for (const [path, file] of facts) {
     for (const { statement } of file.sql) {
-      if (!['delete', 'truncate', 'drop'].includes(statement.kind)) continue
+      if (!kinds.includes(statement.kind) || (statement.kind === 'delete' && !makesRoom(statement))) continue
       for (const target of [statement.target, ...statement.moreTargets]) {
         if (target === undefined || target.unknown) continue
         const name = target.parts.slice(-2).join('.')
-        emptied.set(name, (emptied.get(name) ?? new Set()).add(path))
+        found.set(name, (found.get(name) ?? new Set()).add(path))
       }
     }
   }
-  return emptied
+  return found
 }
 
 function incrementalMacros(texts: ReadonlyMap<string, string>): Set<string> {

@@ -91,6 +91,8 @@ export interface ProjectFacts {
   readonly overridden: ReadonlySet<string>
   /** Tables that some file empties or drops, by name, with the files that do. */
   readonly emptied: ReadonlyMap<string, ReadonlySet<string>>
+  /** Tables that some file drops, by name, with the files that do. */
+  readonly dropped: ReadonlyMap<string, ReadonlySet<string>>
   /** Macros of the repository that ask is_incremental() themselves. */
   readonly incrementalMacros: ReadonlySet<string>
 }

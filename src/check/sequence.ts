@@ -3,6 +3,7 @@ import type { FileFacts, ProjectFacts, SqlUse } from './facts.ts'
 import type { HostCall, HostFacts, HostFunction } from './languages/host.ts'
 import type { MappedText } from './languages/mapped-text.ts'
 import { ancestor, type SyntaxNode } from './languages/tree.ts'
+import { makesRoom } from './makes-room.ts'
 import { oncePer } from './per-file.ts'
 import { readName, sameTable } from './sql/name.ts'
 import type { Name, Statement } from './sql/statement.ts'
@@ -37,7 +38,9 @@ export function clearedBy(file: FileFacts, use: SqlUse): SqlUse | undefined {
       earlierOnTable(file, use, target).filter(
         (one) =>
           clears(one.statement, target) &&
-          (use.origin !== 'text' || (one.call !== undefined && use.call !== undefined)),
+          (use.origin !== 'text' ||
+            one.mapped === use.mapped ||
+            (one.call !== undefined && use.call !== undefined)),
       ),
     )
     .at(0)
@@ -57,7 +60,12 @@ function clearedElsewhere(file: FileFacts, use: SqlUse): boolean {
   const { target } = use.statement
   return (
     file.host !== undefined &&
-    usesOfTable(file, target).some((one) => one.fn !== use.fn && clears(one.statement, target))
+    usesOfTable(file, target).some(
+      (one) =>
+        one.fn !== use.fn &&
+        clears(one.statement, target) &&
+        (one.statement.kind !== 'delete' || makesRoom(one.statement)),
+    )
   )
 }
 
@@ -371,7 +379,8 @@ export function isStagingTable(name: Name | undefined, project: ProjectFacts): b
 
 /** Made as a temporary table by the same file. */
 export function isTemporary(file: FileFacts, use: SqlUse): boolean {
-  if (use.statement.target?.text.startsWith('#')) return true
+  // `#t` and the table variable `@t` of Transact-SQL end with their batch.
+  if (/^(?:#|\{?@)/.test(use.statement.target?.text ?? '')) return true
   return usesOfTable(file, use.statement.target).some(
     (one) =>
       one.statement.kind === 'create-table' &&

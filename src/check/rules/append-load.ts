@@ -8,7 +8,7 @@ import { ancestor, child } from '../languages/tree.ts'
 import type { Rule } from '../rule.ts'
 import { clearedBy, isStagingTable, isTemporary, madeAnewElsewhere, nameOf } from '../sequence.ts'
 import { hasWords, isWord } from '../sql/tokens.ts'
-import { appendCalls } from './append-calls.ts'
+import { type AppendCall, appendCalls } from './append-calls.ts'
 
 const APPENDS = /^(?:['"]?|.*\.)(?:WRITE_APPEND)['"]?$/
 
@@ -78,6 +78,25 @@ export const appendLoad: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'how many records a file of MonetDB has, and a table with a key',
+      path: 'etl/load.sql',
+      lines: [],
+      beside: { 'etl/schema.sql': 'create table clinic.patients (row_no int primary key, name text);\n' },
+      code: "copy 46520 offset 2 records into clinic.patients from '/in/patients.csv' using delimiters ',';\n",
+    },
+    {
+      why: 'help that begins with the word',
+      path: 'jobs/cli.py',
+      lines: [],
+      code: 'import click\nfrom google.cloud import bigquery\n@click.command("copy", help="""Copy a day\'s rows from the live tables to the stable ones\n""")\ndef run(client):\n    client.query("select 1")\n',
+    },
+    {
+      why: 'only what the table does not hold is appended',
+      path: 'jobs/sync.py',
+      lines: [],
+      code: 'from google.cloud import bigquery\ndef sync(client, table, wanted):\n    held = read_all(client, table)\n    missing = difference(wanted, held)\n    config = bigquery.LoadJobConfig(write_disposition="WRITE_APPEND")\n    client.load_table_from_json(missing, table, job_config=config).result()\n',
+    },
     {
       why: 'an operator of the repository that is told to replace',
       path: 'dags/events.py',
@@ -185,6 +204,7 @@ function* inHost(file: FileFacts, host: HostFacts, project: ProjectFacts): Itera
       countsFirst(host, append.start, append.call.fn?.node.start ?? 0)
     )
       continue
+    if (appendsDifference(host, append)) continue
     if (
       /existing|not exists|left join/i.test(host.source(append.call.node)) &&
       /is null|not exists/i.test(host.source(append.call.node))
@@ -246,6 +266,27 @@ function deletesBefore(file: FileFacts, fn: number | undefined, start: number): 
       use.fn?.node.start === fn &&
       use.start < start,
   )
+}
+
+/** `held = read(client, table)`, `missing = difference(rows, held)`, and `missing` is appended to `table`. */
+function appendsDifference(host: HostFacts, { call, start }: AppendCall): boolean {
+  const { fn } = call
+  const given = host.assignments.filter((one) => one.fn === fn && one.start < start)
+  const loads = host.calls.filter(
+    (one) => one.fn === fn && one.end > start && /^(?:load_table_from_|insert_rows)/.test(one.name),
+  )
+  return loads.some(({ args: [rows, table] }) => {
+    if (rows?.type !== 'identifier' || table?.type !== 'identifier') return false
+    const held = given.find(
+      ({ value }) => host.callOf(value)?.args.some((one) => host.source(one) === host.source(table)) === true,
+    )
+    const made = given.findLast(({ name }) => name === host.source(rows))
+    return (
+      held !== undefined &&
+      made !== undefined &&
+      host.callOf(made.value)?.args.some((one) => host.source(one) === held.name) === true
+    )
+  })
 }
 
 /** `if count == 0:` around it. */

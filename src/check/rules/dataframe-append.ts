@@ -1,10 +1,11 @@
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts } from '../facts.ts'
 import type { Report } from '../finding.ts'
-import type { HostFacts } from '../languages/host.ts'
+import type { HostCall, HostFacts } from '../languages/host.ts'
 import type { Rule } from '../rule.ts'
 import { duplicateIsCaught, textBefore } from '../sequence.ts'
 import { type AppendCall, appendCalls } from './append-calls.ts'
+import { clockBehind } from './clock-trace.ts'
 
 export const dataframeAppend: Rule = {
   id: 'dataframe-append',
@@ -49,6 +50,18 @@ export const dataframeAppend: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'an empty frame brings new columns into the table',
+      path: 'jobs/columns.py',
+      lines: [],
+      code: 'from pyspark.sql import SparkSession\ndef widen(spark, schema, table):\n    nothing = spark.sparkContext.emptyRDD()\n    frame = spark.createDataFrame(data=nothing, schema=schema)\n    frame.write.option("mergeSchema", "true").format("delta").mode("append").saveAsTable(table)\n',
+    },
+    {
+      why: 'each run has a table of its own',
+      path: 'jobs/quality.py',
+      lines: [],
+      code: 'from datetime import datetime\nfrom pyspark.sql import SparkSession\ndef note(frame, source):\n    stamp = datetime.now().strftime("%Y%m%d_%H%M%S")\n    table = f"{source}_{stamp}"\n    full = full_name("quality", table)\n    frame.write.format("delta").mode("append").saveAsTable(full)\n',
+    },
     {
       why: 'replaced as a whole',
       path: 'jobs/s.py',
@@ -152,11 +165,33 @@ function madeSafe(file: FileFacts, host: HostFacts, append: AppendCall): boolean
         use.statement.orReplace),
   )
   if (cleared || duplicateIsCaught(host, append.call.node)) return true
+  if (isEmptyFrame(host, append.call) || isOfThisRun(host, append.call)) return true
   const before = textBefore(host, fn, append.start)
   if (/if_exists\s*=\s*['"]replace['"]|\.mode\(\s*['"]overwrite['"]/.test(before)) return true
   if (/\b(?:delete_|truncate|drop_table|clear_|remove_existing|delete\()\w*/i.test(before)) return true
   if (/__table__\.drop\(|drop_all\(/.test(before)) return true
   return /\b(?:existing|already|known)\w*\b[\s\S]*(?:isin|not in|difference|merge|anti|drop_duplicates|subtract|filter)|left_anti|~\w+\[?.*\.isin/i.test(
     before,
+  )
+}
+
+/** `spark.createDataFrame(data=nothing, schema=wider)`, appended to bring in its columns. */
+function isEmptyFrame(host: HostFacts, { receiver, fn, start }: HostCall): boolean {
+  const empty =
+    /\bemptyRDD\(|\.limit\(\s*0\s*\)|\.head\(\s*0\s*\)|\biloc\[\s*:\s*0\s*\]|createDataFrame\(\s*(?:data\s*=\s*)?\[\s*\]/
+  const made = (name: string): string => {
+    const given = host.assignments.findLast((one) => one.name === name && one.fn === fn && one.start < start)
+    return given === undefined ? '' : host.source(given.value)
+  }
+  const frame = made(/^\(?\s*(\w+)\b/.exec(receiver)?.[1] ?? '')
+  const data = /createDataFrame\(\s*(?:data\s*=\s*)?(\w+)/.exec(frame)?.[1]
+  return empty.test(frame) || (data !== undefined && empty.test(made(data)))
+}
+
+/** The name of the table holds the clock: a second run has another one, which `clock-in-path` tells of. */
+function isOfThisRun(host: HostFacts, call: HostCall): boolean {
+  const [table] = call.args
+  return (
+    call.name === 'saveAsTable' && table !== undefined && clockBehind(table, host, call.fn, 4) !== undefined
   )
 }

@@ -1,9 +1,9 @@
-import type { SqlUse } from '../facts.ts'
+import type { FileFacts, SqlUse } from '../facts.ts'
 import type { Fix, Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { nameOf } from '../sequence.ts'
-import { sameTable } from '../sql/name.ts'
-import { areWords, type hasWords, isWord } from '../sql/tokens.ts'
+import { readName, sameTable } from '../sql/name.ts'
+import { areWords, findWords, hasWords, isWord, type Tokens } from '../sql/tokens.ts'
 
 export const ddlNoGuard: Rule = {
   id: 'ddl-no-guard',
@@ -38,6 +38,27 @@ export const ddlNoGuard: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'the parent is dropped with all that inherits from it',
+      path: 'etl/make.sql',
+      lines: [],
+      code: 'drop table if exists reading cascade;\ncreate table reading (no int, value float);\ncreate table reading_1 (check (no < 100)) inherits (reading);\ncreate table reading_2 partition of reading for values in (2);\ninsert into reading select * from raw_reading;\n',
+    },
+    {
+      why: 'another file of the run drops the table and makes it anew',
+      path: 'etl/2_widen.sql',
+      lines: [],
+      beside: {
+        'etl/1_make.sql': 'drop table if exists load_pairs;\ncreate table load_pairs (a int, b int);\n',
+      },
+      code: 'alter table load_pairs add column group_no text;\ninsert into pairs select * from load_pairs on conflict do nothing;\n',
+    },
+    {
+      why: 'a dump',
+      path: 'db/clinic.sql',
+      lines: [],
+      code: '-- PostgreSQL database dump\n-- Dumped by pg_dump version 16.1\ncreate table room (no int);\ncopy room (no) from stdin;\n',
+    },
     {
       why: 'dropped before, in a list',
       path: 'etl/make.sql',
@@ -76,7 +97,9 @@ export const ddlNoGuard: Rule = {
       code: 'create temp table t as select * from s;\ninsert into u select * from t on conflict do nothing;\n',
     },
   ],
-  *check(file): Iterable<Report> {
+  *check(file, project): Iterable<Report> {
+    if (/^-- (?:Dumped by pg_dump|PostgreSQL database dump|MySQL dump)/m.test(file.text.slice(0, 2000)))
+      return
     if (['migration', 'test', 'seed', 'request'].includes(file.context) || file.language === 'dbt') return
     // DDL alone is a schema; DDL beside the statements of a load belongs to the load.
     const loads =
@@ -109,7 +132,11 @@ export const ddlNoGuard: Rule = {
           one.statement.kind === 'drop' &&
           sameTable(one.statement.target, statement.target),
       )
-      if (dropped) continue
+      if (dropped || parentIsDropped(use, file)) continue
+      // Widened behind the file that makes the table anew.
+      const elsewhere = project.dropped.get(statement.target?.parts.slice(-2).join('.') ?? '')
+      if (statement.kind === 'alter-table' && [...(elsewhere ?? [])].some((path) => path !== file.path))
+        continue
       const fix = guardFix(use)
       yield {
         start: use.start,
@@ -142,7 +169,24 @@ function guardFix({ statement, mapped }: SqlUse): Fix | undefined {
   }
 }
 
-function lacksGuard(tokens: Parameters<typeof hasWords>[0], kind: string, guarded: boolean): boolean {
+/** `drop table reading cascade` above `create table reading_1 () inherits (reading)`. */
+function parentIsDropped(use: SqlUse, file: FileFacts): boolean {
+  const { tokens } = use.statement
+  const inherits = findWords(tokens, ['inherits'])
+  const part = findWords(tokens, ['partition', 'of'])
+  const parent = readName(tokens, inherits >= 0 ? inherits + 2 : part + 2)?.name
+  if (parent === undefined || (inherits < 0 && part < 0)) return false
+  return file.sql.some(
+    ({ order, statement }) =>
+      order < use.order &&
+      statement.kind === 'drop' &&
+      sameTable(statement.target, parent) &&
+      // Partitions go with their table, children only with cascade.
+      (inherits < 0 || hasWords(statement.tokens, 'cascade')),
+  )
+}
+
+function lacksGuard(tokens: Tokens, kind: string, guarded: boolean): boolean {
   if (kind === 'create-table') return !guarded
   if (kind === 'alter-table') {
     const adds = tokens.findIndex(

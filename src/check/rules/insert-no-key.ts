@@ -2,6 +2,9 @@ import { clearedByHelper } from '../cleared-by-helper.ts'
 import { isRerun } from '../context.ts'
 import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Confidence, Report, Severity } from '../finding.ts'
+import type { HostFunction } from '../languages/host.ts'
+import type { SyntaxNode } from '../languages/tree.ts'
+import { literally } from '../literally.ts'
 import { oncePer } from '../per-file.ts'
 import type { Rule } from '../rule.ts'
 import {
@@ -16,7 +19,9 @@ import {
   madeAnewElsewhere,
   nameOf,
 } from '../sequence.ts'
+import type { Statement } from '../sql/statement.ts'
 import { hasWords } from '../sql/tokens.ts'
+import { hasClock } from './clock.ts'
 import { deletedBehind } from './copy-then-delete.ts'
 
 /**
@@ -39,6 +44,7 @@ export function repeatedInsert(
   const realKey = table?.keys.some((key) => !key.generated && !key.partial) ?? false
   const generatedKey = table !== undefined && !realKey && table.keys.some((key) => key.generated)
   const knownWithoutKey = table !== undefined && !table.fromQuery && !realKey
+  if (conflictIsAdded(use, file)) return undefined
   if (statement.conflict !== undefined) {
     // A conflict clause without columns rests on whatever keys there are: with generated ones alone it never fires.
     const never =
@@ -75,7 +81,7 @@ export function repeatedInsert(
   // Where another file or function makes room for it, the order of the two is not seen; of eight such places that were
   // read, eight ran behind it.
   if (madeAnewElsewhere(file, use, project)) return { severity: 'info', confidence: 'low', generatedKey }
-  if (isLogTable(statement.target, project) || use.context === 'seed')
+  if (isLogTable(statement.target, project) || isJournal(statement) || use.context === 'seed')
     return { severity: 'info', confidence: 'low', generatedKey }
   if (!isRerun(use.context))
     return { severity: statement.rows === 'select' ? 'warning' : 'info', confidence: 'low', generatedKey }
@@ -87,6 +93,28 @@ export function repeatedInsert(
   if (constant && use.origin === 'file') return { severity: 'warning', confidence: 'low', generatedKey }
   if (knownWithoutKey) return { severity: 'error', confidence: 'high', generatedKey }
   return { severity: 'error', confidence: statement.target.unknown ? 'low' : 'medium', generatedKey }
+}
+
+/** `values (now(), 4, 'rolled over ' || year)` into a date, a kind and a message: what a run has to say of itself. */
+function isJournal({ rows, columns, query }: Statement): boolean {
+  return (
+    rows === 'values' &&
+    hasClock(query) &&
+    (columns ?? []).some((column) => /(?:^|_)(?:message|msg|comment|remark)$|message$/i.test(column))
+  )
+}
+
+/** `start + values + ' on conflict (no) do nothing'`: the clause stands in another piece of the text. */
+function conflictIsAdded({ text, fn }: SqlUse, { host }: FileFacts): boolean {
+  const variable = text?.variable
+  if (text === undefined || variable === undefined || host === undefined) return false
+  const joined = new RegExp(`\\b${literally(variable)}\\b[^;]*\\bon\\s+(?:conflict|duplicate\\s+key)\\b`, 'i')
+  const joins = (one: { readonly fn: HostFunction | undefined }, node: SyntaxNode): boolean =>
+    one.fn === fn && node.end - node.start < 2000 && joined.test(host.source(node))
+  return (
+    host.assignments.some((one) => one.start > text.end && joins(one, one.value)) ||
+    host.calls.some((one) => one.start > text.end && /^execute/.test(one.name) && joins(one, one.node))
+  )
 }
 
 const isOfFlink = oncePer(({ text }: FileFacts): boolean => /\bpyflink\b|'connector'\s*=/.test(text))
@@ -136,6 +164,19 @@ export const insertNoKey: Rule = {
     'Keys are known only from DDL in the repository, `--schema`, or dbt properties. Where the table is not found there, the confidence is medium.',
   bad: [
     {
+      why: 'another task throws away what is old, and leaves what the last run added',
+      path: 'dags/visits.py',
+      lines: [9],
+      code: 'from airflow.decorators import task\nimport psycopg2\n@task\ndef clean(cur):\n    cur.execute("DELETE FROM visits WHERE at < now() - interval \'90 days\'")\n\n@task\ndef load(cur, day):\n    cur.execute("INSERT INTO visits SELECT * FROM raw_visits WHERE day = %s", (day,))\n',
+    },
+    {
+      why: 'another file of the run keeps the last days only',
+      path: 'etl/2_load.sql',
+      lines: [1],
+      beside: { 'etl/1_clean.sql': "delete from visits where at < now() - interval '90 days';\n" },
+      code: 'insert into visits select * from raw_visits;\n',
+    },
+    {
       why: 'the day is added again by each run',
       path: 'etl/load.sql',
       lines: [1],
@@ -165,6 +206,42 @@ export const insertNoKey: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'another task deletes the day',
+      path: 'dags/visits.py',
+      lines: [],
+      code: 'from airflow.decorators import task\nimport psycopg2\n@task\ndef clean(cur, day):\n    cur.execute("DELETE FROM visits WHERE day = %s", (day,))\n\n@task\ndef load(cur, day):\n    cur.execute("INSERT INTO visits SELECT * FROM raw_visits WHERE day = %s", (day,))\n',
+    },
+    {
+      why: 'a table variable',
+      path: 'etl/grades.sql',
+      lines: [],
+      code: "declare @grades table (grade varchar(3));\ninsert into @grades values ('PK'), ('KG');\ninsert into @grades select code from extra_grade;\n",
+    },
+    {
+      why: 'a line of a journal, with its moment and its text',
+      path: 'etl/rollover.sql',
+      lines: [],
+      code: "insert into app.migration_steps (step_date, kind, step_message) values (getutcdate(), 4, 'rolled over ' + @year);\n",
+    },
+    {
+      why: 'the conflict clause is added to the text below',
+      path: 'jobs/members.py',
+      lines: [],
+      code: 'import psycopg2\ndef store(cur, rows):\n    start = "INSERT INTO member (gene_no, locus_no) VALUES "\n    values = ",".join(cur.mogrify("(%s,%s)", row).decode() for row in rows)\n    cur.execute(start + values + " ON CONFLICT (gene_no, locus_no) DO NOTHING")\n',
+    },
+    {
+      why: 'a text whose own lines delete the slice first',
+      path: 'dags/load.py',
+      lines: [],
+      code: 'from airflow import DAG\ndef load(chain, task):\n    sql = """create table {schema}.{table}_new (like {schema}.{table});"""\n    sql += """\n        BEGIN TRANSACTION;\n        DELETE FROM {schema}.{table} USING {schema}.{table}_new WHERE {schema}.{table}.day = {schema}.{table}_new.day;\n        INSERT INTO {schema}.{table} SELECT * FROM {schema}.{table}_new;\n        END TRANSACTION;\n    """\n    return Operator(sql=sql.format(schema=chain, table=task))\n',
+    },
+    {
+      why: 'rows of a test',
+      path: 'pipelines/queries_test/confirm.sql',
+      lines: [],
+      code: "insert into appointment (no, name) values ('12test', 'Maria');\ninsert into appointment select * from sample_appointment;\n",
+    },
     {
       why: 'what a run found missing is noted each time',
       path: 'etl/note.sql',

@@ -2,7 +2,7 @@ import type { FileFacts, ProjectFacts, SqlUse } from '../facts.ts'
 import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { isTemporary, sourceTables } from '../sequence.ts'
-import { columnOf, findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
+import { columnOf, findWords, isSymbol, isWord, splitByComma, type Tokens, tokenAt } from '../sql/tokens.ts'
 import { isStored, type RowNumber, rowNumbers } from './row-number-key.ts'
 
 export const nondeterministicPick: Rule = {
@@ -47,6 +47,16 @@ export const nondeterministicPick: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'grouped by what the window divides and orders by',
+      path: 'etl/build.sql',
+      lines: [],
+      beside: {
+        'etl/schema.sql':
+          'create table chart (row_no int primary key, stay_id int, at timestamp, score int);\n',
+      },
+      code: 'create table scores as\nselect q.* from (\n  select stay_id, at, max(score) as score, row_number() over (partition by stay_id order by at) as n\n    from chart group by stay_id, at\n) as q where n = 1;\n',
+    },
     {
       why: 'an inner number that only helps to group',
       path: 'etl/areas.sql',
@@ -134,7 +144,11 @@ function* picks(query: Tokens, use: SqlUse, file: FileFacts, project: ProjectFac
     if (!unordered && !filtered) continue
     // An inner number that only helps to join or to group is not stored.
     if (unordered && number.alias !== undefined && isHelper(query, number, number.alias)) continue
-    const known = knownTies(query, number.order[0] ?? [], number.partition, file, project)
+    const grouped = groupedBy(query, number)
+    const known =
+      grouped === undefined
+        ? knownTies(query, number.order[0] ?? [], number.partition, file, project)
+        : tiesOfGroups(grouped, number)
     if (known === 'unique') continue
     const token = tokenAt(query, number.index)
     const start = use.mapped.at(token.start)
@@ -184,6 +198,33 @@ function knownTies(
     answer = 'ties'
   }
   return answer
+}
+
+/** The keys of `group by` in the select that the number stands in: the window numbers groups, not rows of a table. */
+function groupedBy(query: Tokens, { index }: RowNumber): readonly string[] | undefined {
+  const { depth } = tokenAt(query, index)
+  const end = query.findIndex((token, at) => at > index && token.depth < depth)
+  const upTo = end < 0 ? query.length : end
+  const from = findWords(query, ['group', 'by'], index, depth)
+  if (from < 0 || from > upTo) return undefined
+  const stop = query.findIndex(
+    (token, at) =>
+      at > from + 1 &&
+      (at >= upTo ||
+        (token.depth === depth &&
+          isWord(query, at, 'having', 'order', 'limit', 'union', 'qualify', 'window'))),
+  )
+  return splitByComma(query.slice(from + 2, stop < 0 ? upTo : stop)).map((part) => columnOf(part) ?? '')
+}
+
+/** Groups that differ in what the window divides and orders by have no ties; of others nothing is known. */
+function tiesOfGroups(keys: readonly string[], { order, partition }: RowNumber): 'unique' | 'unknown' {
+  const covered = new Set(
+    [...order, ...splitByComma(partition)].map((part) =>
+      columnOf(part.filter((token) => !['asc', 'desc', 'nulls', 'first', 'last'].includes(token.value))),
+    ),
+  )
+  return keys.every((key) => key !== '' && covered.has(key)) ? 'unique' : 'unknown'
 }
 
 function* limits(query: Tokens, use: SqlUse): Iterable<Report> {

@@ -4,7 +4,7 @@ import type { Report } from '../finding.ts'
 import type { Rule } from '../rule.ts'
 import { claimed, clearedBy, earlierOnTable, madeAnewElsewhere, nameOf } from '../sequence.ts'
 import { sameTable } from '../sql/name.ts'
-import type { Assignment } from '../sql/statement.ts'
+import type { Assignment, Statement } from '../sql/statement.ts'
 import { conjuncts, findWords, isSymbol, isWord, type Tokens, tokenAt } from '../sql/tokens.ts'
 
 /** Columns that are meant to move with every attempt. */
@@ -27,21 +27,21 @@ const GROWS = new Set([
 ])
 
 /** Whether the value moves away from the column's own value each time: `n + 1`, `a || b`, `array_append(a, b)`. */
-export function growsFromItself(assignment: Assignment): boolean {
-  const known = growing.get(assignment) ?? isGrowing(assignment)
+export function growsFromItself(assignment: Assignment, statement: Statement): boolean {
+  const known = growing.get(assignment) ?? isGrowing(assignment, statement)
   growing.set(assignment, known)
   return known
 }
 
 const growing = new WeakMap<Assignment, boolean>()
 
-function isGrowing({ column, value }: Assignment): boolean {
+function isGrowing({ column, value }: Assignment, statement: Statement): boolean {
   const own = value.flatMap((token, at) =>
     (token.kind === 'word' || token.kind === 'quoted') &&
     token.value.toLowerCase() === column &&
     !isSymbol(value, at + 1, '(') &&
     !isSymbol(value, at + 1, '.') &&
-    !comesFromSource(value, at)
+    !comesFromSource(value, at, statement)
       ? [at]
       : [],
   )
@@ -85,8 +85,19 @@ function isDocument(value: Tokens, operator: number): boolean {
 }
 
 /** `excluded.n` and `s.n` of a merge are the new row, not the old one. */
-function comesFromSource(value: Tokens, at: number): boolean {
+function comesFromSource(value: Tokens, at: number, { kind, target, tokens }: Statement): boolean {
   if (!isSymbol(value, at - 1, '.')) return false
+  const qualifier = tokenAt(value, at - 2).value.toLowerCase()
+  // `update p set end_at = next.end_at - 1 from provider p join next`: `next` is another table of the join.
+  if (kind === 'update' && target !== undefined && qualifier !== target.parts.at(-1)) {
+    const isTarget = tokens.some(
+      (token, index) =>
+        token.value.toLowerCase() === target.parts.at(-1) &&
+        tokenAt(tokens, isWord(tokens, index + 1, 'as') ? index + 2 : index + 1).value.toLowerCase() ===
+          qualifier,
+    )
+    if (!isTarget && findWords(tokens, ['from']) >= 0) return true
+  }
   return /^(?:excluded|new|values|src|source|s|stg|stage|staging|updates|u|b|delta|incoming|tmp)$/.test(
     tokenAt(value, at - 2).value,
   )
@@ -157,7 +168,8 @@ export const selfIncrement: Rule = {
   ],
   prove:
     '`stet prove` runs the job twice and compares the column (DOUBLED); `stet check --witness` shows it on three rows.',
-  limits: 'Whether a guard exists in another function or a trigger is not seen.',
+  limits:
+    'Whether a guard exists in another function or a trigger is not seen; nor is what a parameter holds: `a || %(b)s` doubles a text and changes nothing of a JSON document, so its confidence is low.',
   bad: [
     {
       why: 'a total that is added to',
@@ -191,6 +203,12 @@ export const selfIncrement: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'the value of the other table of the join, one day before',
+      path: 'etl/close.sql',
+      lines: [],
+      code: 'with next as (select id, min(start_at) as end_at from provider group by id)\nupdate p set end_at = next.end_at - 1 from provider p join next on next.id = p.id;\n',
+    },
     {
       why: 'how often a row was taken up, and one click more',
       path: 'etl/mark.sql',
@@ -277,7 +295,7 @@ export const selfIncrement: Rule = {
   *check(file, project): Iterable<Report> {
     for (const use of file.sql) {
       if (use.context === 'request' || use.context === 'migration' || use.context === 'test') continue
-      const grows = assignmentsOf(use).find((one) => growsFromItself(one))
+      const grows = assignmentsOf(use).find((one) => growsFromItself(one, use.statement))
       if (
         grows === undefined ||
         closesBehindItself(use) ||
@@ -297,20 +315,26 @@ function judge(file: FileFacts, use: SqlUse, { column, value }: Assignment, made
     COUNTS_ATTEMPTS.test(column) ||
     (COUNTS_ACTIONS.test(column) && value.some((token) => token.kind === 'number'))
   const loud = isRerun(use.context) && !attempt && use.context !== 'seed' && !madeAnew
+  const unsure = use.origin === 'routine' || joinsParameter(value)
   return {
     start: use.start,
     end: use.end,
     message: `"${column}" of ${nameOf(use.statement.target)} is computed from its own old value: a second run moves it on again`,
     class: loud ? 'unsafe' : 'info',
-    severity: loud ? (use.origin === 'routine' ? 'warning' : 'error') : 'info',
+    severity: loud ? (unsure ? 'warning' : 'error') : 'info',
     confidence: loud
-      ? use.origin === 'routine'
+      ? unsure
         ? 'low'
         : file.language === 'sql' || use.context === 'task'
           ? 'high'
           : 'medium'
       : 'low',
   }
+}
+
+/** `facts || %(facts)s`: a text grows, a JSON document is merged, and what the parameter holds is not seen. */
+function joinsParameter(value: Tokens): boolean {
+  return value.at(-1)?.kind === 'hole' && value.at(-2)?.value === '||'
 }
 
 /** An earlier statement of the same run sets the column to a value of its own, or makes the table anew. */
@@ -320,7 +344,7 @@ function startsAnew(file: FileFacts, use: SqlUse, column: string): boolean {
     ({ statement }) =>
       statement.kind === 'update' &&
       sameTable(statement.target, use.statement.target) &&
-      statement.set.some((one) => one.column === column && !growsFromItself(one)),
+      statement.set.some((one) => one.column === column && !growsFromItself(one, statement)),
   )
 }
 

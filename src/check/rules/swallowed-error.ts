@@ -59,6 +59,12 @@ export const swallowedError: Rule = {
   ],
   fine: [
     {
+      why: 'a transaction that only read is ended',
+      path: 'jobs/l.py',
+      lines: [],
+      code: 'import psycopg2\ndef names(connect):\n    conn = connect()\n    try:\n        with conn.cursor() as cur:\n            cur.execute("SELECT name FROM t")\n            found = cur.fetchall()\n        conn.commit()\n        return found\n    except Exception as e:\n        print(e)\n        conn.rollback()\n',
+    },
+    {
       why: 'TypeScript that throws it again, that counts it, and that is told of it by a promise',
       path: 'src/jobs/load.ts',
       lines: [],
@@ -158,11 +164,15 @@ function goesOn(handler: SyntaxNode, host: HostFacts): boolean {
 function writesIn({ start, end }: SyntaxNode, host: HostFacts, file: FileFacts): boolean {
   const inside = (one: { readonly start: number; readonly end: number }): boolean =>
     start <= one.start && one.end <= end
-  return (
-    file.sql.some((use) => {
-      const at = use.call ?? use.text
-      return at !== undefined && WRITES.has(use.statement.kind) && inside(at)
-    }) || host.calls.some((call) => inside(call) && writesRows(call, host.language))
+  const statements = file.sql.filter((use) => {
+    const at = use.call ?? use.text
+    return at !== undefined && inside(at)
+  })
+  if (statements.some((use) => WRITES.has(use.statement.kind))) return true
+  // `commit()` behind nothing but queries only ends what they read in.
+  const onlyReads = statements.length > 0 && statements.every((use) => use.statement.kind === 'select')
+  return host.calls.some(
+    (call) => inside(call) && writesRows(call, host.language) && !(onlyReads && call.name === 'commit'),
   )
 }
 

@@ -1,10 +1,12 @@
 /** `copy` and `load data`. */
 import type { Draft } from './draft.ts'
 import { readColumns, readName } from './name.ts'
-import { afterBracket, findWords, isSymbol, isWord, type Tokens, tokenAt } from './tokens.ts'
+import { afterBracket, areWords, findWords, isSymbol, isWord, type Tokens, tokenAt } from './tokens.ts'
 
 export function copy(tokens: Tokens): Draft {
-  const at = isWord(tokens, 1, 'into') ? 2 : 1
+  // MonetDB says first how many records the file has: `copy 500 offset 2 records into t`.
+  const records = tokens.findIndex((_, index) => index < 6 && areWords(tokens, index, ['records', 'into']))
+  const at = records > 0 ? records + 2 : isWord(tokens, 1, 'into') ? 2 : 1
   if (isSymbol(tokens, at, '(')) return { kind: 'export' }
   const named = readName(tokens, at)
   if (named === undefined || named.name.text.startsWith('@') || named.name.text.startsWith('{@'))
@@ -18,6 +20,9 @@ export function copy(tokens: Tokens): Draft {
   }
   const from = findWords(tokens, ['from'], next, depth)
   const to = findWords(tokens, ['to'], next, depth)
+  // `Copy a day's rows from ...` is prose: between the table and `from` stand only columns.
+  if (from >= 0 && tokens.slice(next, from).some((token) => token.kind === 'word' || token.kind === 'quoted'))
+    return { kind: 'other' }
   if (from < 0 || (to >= 0 && to < from)) return { kind: to >= 0 || from < 0 ? 'export' : 'other' }
   return { kind: 'copy', target: named.name, columns, rows: 'select' }
 }

@@ -220,7 +220,7 @@ async function addTwice(use: SqlUse, database: WitnessDatabase): Promise<Witness
     statement.kind === 'update'
       ? statement.set
       : (statement.conflict?.set ?? statement.merge?.branches.flatMap((branch) => [...branch.set]) ?? [])
-  const grows = sets.find((one) => growsFromItself(one))
+  const grows = sets.find((one) => growsFromItself(one, statement))
   const column = grows?.column ?? 'n'
   const columns = [
     ...new Set([
