@@ -30,6 +30,7 @@ async function fileSource(files: readonly string[], options: LoadOptions): Promi
         comment,
         encoding,
         nullTexts,
+        repeatedHeader: options.repeatedHeader,
       })
     }
     case 'json':
@@ -55,6 +56,7 @@ async function fileSource(files: readonly string[], options: LoadOptions): Promi
 
 const FORMATS_BY_OPTION = {
   delimiter: ['csv', 'tsv'],
+  repeatedHeader: ['csv', 'tsv'],
   quote: ['csv', 'tsv'],
   escape: ['csv', 'tsv'],
   header: ['csv', 'tsv'],
@@ -66,12 +68,16 @@ const FORMATS_BY_OPTION = {
   field: ['json', 'ndjson'],
 } as const satisfies Partial<Record<keyof LoadOptions, readonly Format[]>>
 
+function inKebab(option: string): string {
+  return option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
 /** An option that would be passed over in silence is refused: the user thinks that it does something. */
 function refuseForeignOptions(format: Format, options: LoadOptions): void {
   for (const [option, formats] of Object.entries(FORMATS_BY_OPTION)) {
     const given = options[option as keyof typeof FORMATS_BY_OPTION] !== undefined
     if (given && !(formats as readonly Format[]).includes(format)) {
-      throw new StetError('STET_USAGE', `--${option} has no meaning for ${format} files`, {
+      throw new StetError('STET_USAGE', `--${inKebab(option)} has no meaning for ${format} files`, {
         hint: `It is for ${formats.join(', ')}`,
       })
     }

@@ -48,6 +48,7 @@ export interface LoadOptions {
   readonly keepContentHash?: string | false
   readonly format?: Format
   readonly delimiter?: string
+  readonly repeatedHeader?: 'reject' | 'row'
   readonly quote?: string
   readonly escape?: string
   readonly header?: string
@@ -146,6 +147,12 @@ export function addLoadOptions(command: Command): Command {
       '--skip <lines>',
       'csv: lines at the beginning of each file that are left out (default: 0)',
       parseCount,
+    )
+    .addOption(
+      new Option(
+        '--repeated-header <what>',
+        'csv: what a record is that says the names of all columns (default: reject)',
+      ).choices(['reject', 'row']),
     )
     .option('--comment <character>', 'csv: lines that begin with it are left out (default: none)')
     .option('--encoding <name>', 'utf-8, utf-16le, windows-1252, … (default: by byte order mark, else utf-8)')

@@ -186,6 +186,25 @@ describe('stet load', () => {
     expect(await inserted('e.csv', ...bare)).toMatchObject({ inserted: 1 })
   })
 
+  test('files that were joined with their headers: a reject with its line, never a row and never a text column (G9)', async () => {
+    await writeFile(join(cwd, 'joined.csv'), 'id,n\n1,2\nid,n\n3,4\n')
+    const keyed = ['joined.csv', ...into, '--key', 'id']
+    const refused = await stet('load', ...keyed)
+    expect([refused.status, refused.stderr]).toEqual([
+      4,
+      expect.stringContaining('joined.csv:3 repeats the header, as in files that were joined'),
+    ])
+    const allowed = await stet('load', ...keyed, '--max-rejects', '1', '--json')
+    expect(allowed.document()).toMatchObject({
+      counts: { read: 3, rejected: 1, inserted: 2 },
+      columns: expect.arrayContaining([expect.objectContaining({ name: 'n', type: 'bigint' })]),
+    })
+    const asRow = await stet('load', ...keyed, '--table', 't', '--repeated-header', 'row', '--json')
+    expect(asRow.document()).toMatchObject({ counts: { read: 3, rejected: 0, inserted: 3 } })
+    const parquet = await stet('load', 'p.parquet', '--key', 'id', '--repeated-header', 'row')
+    expect(parquet.stderr).toContain('--repeated-header has no meaning for parquet files')
+  })
+
   test('columns that Stet keeps can be named and switched off', async () => {
     const ran = await load(ORDERS, '--keep-updated-at', 'changed_at', '--keep-content-hash', 'none')
     expect(ran.status).toBe(0)

@@ -438,6 +438,42 @@ describe('rejects', () => {
     }
   })
 
+  test('a record that repeats the header is a reject in every spelling of it, and nothing else is (G9)', async () => {
+    const again = [['id', 'v'].join(), '"id","v"', 'id,"v"', '\ufeffid,v', 'id,v,,']
+    const rows = ['1,a', 'id,w', 'v,id', ' id,v', 'id,', 'ID,V']
+    for (const end of ['\n', '\r\n']) {
+      const text = ['id,v', ...again, ...rows, ''].join(end)
+      for (const wanted of [['id', 'v'], ['v']]) {
+        const found = await read(text, {}, wanted)
+        expect(found.rejects.map(({ line, reason }) => [line, reason.slice(0, 18)])).toEqual(
+          again.map((_, i) => [i + 2, 'repeats the header']),
+        )
+        expect(found.rows).toHaveLength(rows.length)
+      }
+    }
+    // Where it is NULL it says nothing.
+    expect((await read('id,v\nid,v\nid,"v"\n', { nullTexts: ['v'] })).rows).toEqual([['id', null]])
+    expect((await read('"a ""b""","x\ny"\n"a ""b""","x\ny"\n1,2\n')).rows).toEqual([['1', '2']])
+    expect((await read('word\nverb\nword\n')).rejects).toMatchObject([{ line: 3 }])
+  })
+
+  test('names that are listed for a file with a header do not make a row of it', async () => {
+    const header = ['id', 'v']
+    expect((await read('id,v\n1,a\n', { header })).rejects).toMatchObject([{ line: 1, raw: 'id,v' }])
+    expect((await read('ID,V\n1,a\n', { header })).rows).toHaveLength(2)
+  })
+
+  test('a record that repeats the header is a row where that is asked for', async () => {
+    const { rows, rejects } = await read('id,v\n1,a\nid,v\n', { repeatedHeader: 'row' })
+    expect([rows, rejects]).toEqual([
+      [
+        ['1', 'a'],
+        ['id', 'v'],
+      ],
+      [],
+    ])
+  })
+
   test('a reject after a blank line, and one that begins with U+FEFF, are found', async () => {
     const column = await read('a\n\n1,2\n\n3\n')
     expect(column.rows).toEqual([[null], [null], ['3']])

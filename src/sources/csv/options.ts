@@ -22,6 +22,11 @@ export interface CsvOptions<C extends Columns = Columns> {
   readonly comment?: string | undefined
   /** Lines at the beginning of each file that are left out. Default 0. */
   readonly skip?: number | undefined
+  /**
+   * What a record is that says the names of all columns, as files have that were joined with their headers: a reject, or a
+   * row like any other. Default `'reject'`.
+   */
+  readonly repeatedHeader?: 'reject' | 'row' | undefined
 }
 
 export const CSV_OPTIONS: Readonly<Record<keyof CsvOptions, true>> = {
@@ -35,6 +40,7 @@ export const CSV_OPTIONS: Readonly<Record<keyof CsvOptions, true>> = {
   nullTexts: true,
   comment: true,
   skip: true,
+  repeatedHeader: true,
 }
 
 /** The options, checked and with their defaults. */
@@ -48,6 +54,7 @@ export interface Dialect {
   readonly nullTexts: readonly string[]
   readonly comment: string | null
   readonly skip: number
+  readonly repeatedHeader: 'reject' | 'row'
 }
 
 /** @throws {StetError} `STET_CONFIG` for options that contradict each other. */
@@ -80,6 +87,7 @@ export function dialectOf(options: CsvOptions): Dialect {
     nullTexts,
     comment: comment ?? null,
     skip,
+    repeatedHeader: options.repeatedHeader ?? 'reject',
   }
 }
 

@@ -4,6 +4,7 @@ import type { Reject, RowLocation, SourceContext, SourcePart } from '../../model
 import { type Layout, scanData } from './layout.ts'
 import type { Expected, MeasuredFile, PartFile } from './prepare.ts'
 import { whyRefused } from './reason.ts'
+import { type RepeatedHeader, repeatedHeader } from './repeated-header.ts'
 
 /** A file as a relation. Its selects have to run on the connection of `context`, which holds the reject tables. */
 export function csvPart(file: PartFile, context: SourceContext): SourcePart {
@@ -17,8 +18,10 @@ export function csvPart(file: PartFile, context: SourceContext): SourcePart {
     if (found !== null) return found
     throw new StetError('STET_INTERNAL', `"${file.path}" was read before it was looked at`)
   }
+  const repeated = (layout: Layout): RepeatedHeader | null =>
+    file.dialect.repeatedHeader === 'row' ? null : repeatedHeader(names, layout.shape, file.dialect.nullTexts)
   const select = (wanted: readonly string[], found: Expected) =>
-    selectSql(wanted, { ...file, ...found, rejectsTable })
+    selectSql(wanted, { ...file, ...found, rejectsTable, repeated: repeated(found.readable) })
   const { expected } = file
 
   /** Where DuckDB refused a record, by its place among those it got. Kept by a rollback, doubled by a second scan. */
@@ -45,10 +48,12 @@ export function csvPart(file: PartFile, context: SourceContext): SourcePart {
     visit: (record: () => Buffer, line: number, row: number | null) => boolean,
   ): Promise<void> => {
     const refused = await refusedByDuckDB()
+    const header = repeated(measured().original)
     let given = 0
     let row = 0
     await scanData(measured().original, { signal }, (bytes, start, end, at) => {
-      const isRow = !at.refused && !refused.has(++given)
+      const isGiven = !at.refused && !refused.has(++given)
+      const isRow = isGiven && header?.is(bytes.subarray(start, end)) !== true
       if (isRow) row++
       return visit(() => bytes.subarray(start, end), at.line, isRow ? row : null)
     })
@@ -81,10 +86,12 @@ export function csvPart(file: PartFile, context: SourceContext): SourcePart {
     },
     rejects: async () => {
       const rejects: Reject[] = []
+      const header = repeated(measured().original)
+      const isHeader = (record: Buffer) => header?.is(record) === true
       await scanRows((record, line, row) => {
         if (row !== null) return true
         const raw = record()
-        const why = whyRefused(raw, measured().original, names) ?? UNEXPLAINED
+        const why = isHeader(raw) ? REPEATED : (whyRefused(raw, measured().original, names) ?? UNEXPLAINED)
         rejects.push({ file: file.path, line, ...why, raw: raw.toString('utf8') })
         return true
       })
@@ -102,6 +109,13 @@ export function csvPart(file: PartFile, context: SourceContext): SourcePart {
       return found
     },
   }
+}
+
+const REPEATED = {
+  column: null,
+  value: null,
+  reason:
+    'repeats the header, as in files that were joined; if it is a row: --repeated-header row (repeatedHeader in a pipeline)',
 }
 
 const UNEXPLAINED = { column: null, value: null, reason: 'the CSV reader refuses this record' }
@@ -140,7 +154,7 @@ const BUFFER_BYTES_DEFAULT = 32_000_000
 
 function selectSql(
   wanted: readonly string[],
-  options: PartFile & Expected & { readonly rejectsTable: string },
+  options: PartFile & Expected & { readonly rejectsTable: string; readonly repeated: RepeatedHeader | null },
 ): string {
   const { names, readable, dialect, delimiter, longest, rejectsTable } = options
   const fields = wanted.map((name, i) => {
@@ -188,7 +202,11 @@ function selectSql(
   const list = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
   const unwanted = names.flatMap((name, i) => (wanted.includes(name) ? [] : [`f${i}`]))
   // DuckDB lets ragged records pass, now and then, when it may skip the columns that nobody asked for.
-  const all = unwanted.length === 0 ? '' : `\n where coalesce(${unwanted.join(', ')}, '') is not null`
+  const conditions = [
+    ...(unwanted.length === 0 ? [] : [`coalesce(${unwanted.join(', ')}, '') is not null`]),
+    ...(options.repeated === null ? [] : [options.repeated.notSql]),
+  ]
+  const where = conditions.length === 0 ? '' : `\n where ${conditions.join('\n   and ')}`
   return `select ${fields.join(', ')}
-  from read_csv(${quotePath(readable.path)}, ${list.join(', ')})${all}`
+  from read_csv(${quotePath(readable.path)}, ${list.join(', ')})${where}`
 }
