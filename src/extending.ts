@@ -36,4 +36,5 @@ export type {
   TargetColumn,
   TargetSession,
   TargetTable,
+  UniqueRule,
 } from './model/target.ts'

@@ -73,6 +73,18 @@ export interface TargetColumn {
   readonly kept?: keyof KeptColumns | undefined
 }
 
+/** A rule of a table by which a value, or several values together, may be there once. */
+export interface UniqueRule {
+  /** For people: `unique index "item_barcode_key"`. */
+  readonly name: string
+  /** Null where it is over an expression, or holds for some of the rows only. */
+  readonly columns: readonly string[] | null
+  /** Whether NULL is a value like any other there. */
+  readonly nullsNotDistinct: boolean
+  /** Whether it is held to while a statement changes one row after the other, and not at the end. */
+  readonly rowByRow: boolean
+}
+
 /** A target's table as it is. */
 export interface TargetTable {
   /** Qualified and quoted as the target prints it. */
@@ -82,13 +94,21 @@ export interface TargetTable {
   readonly rowsEstimate: number
   /** Whether names of columns that differ in upper and lower case only are one name there. Default false. */
   readonly namesInAnyCase?: boolean | undefined
+  /** All that a plan is to look at, the one over the key among them. Default: none is known. */
+  readonly uniques?: readonly UniqueRule[] | undefined
 }
 
 /** What of the target a run has to look at. */
 export type Scope =
   | { readonly kind: 'table' }
   /** Rows whose key is in this local table, whose columns have the contract's ids. */
-  | { readonly kind: 'keys'; readonly keys: string; readonly count: number }
+  | {
+      readonly kind: 'keys'
+      readonly keys: string
+      readonly count: number
+      /** Whether no key of it holds NULL, so that rows with one in the target need not be looked at. Default false. */
+      readonly withoutNulls?: boolean | undefined
+    }
   /** Rows that belong to the slice. */
   | { readonly kind: 'slice'; readonly slice: Slice }
 

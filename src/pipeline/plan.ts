@@ -7,6 +7,7 @@ import { targetOptions } from './run.ts'
 import { sliceOfRun } from './selection.ts'
 import { signalOf } from './signal.ts'
 import type { DefinedPipeline, Plan, RunOptions } from './types.ts'
+import { valuesTaken } from './unique-values.ts'
 import { missingOf } from './workplace.ts'
 
 /**
@@ -47,7 +48,7 @@ export async function plan(pipeline: DefinedPipeline, options: RunOptions = {}):
     const digest = await found.digest()
     const samples = [...(await found.samples()), ...(await found.drift())]
     const statements = session.statements()
-    const obstacle = await keysElsewhere(attempt, found)
+    const obstacle = (await keysElsewhere(attempt, found)) ?? (await valuesTaken(attempt, found))
     if (obstacle !== null) notices.add(obstacle)
     return {
       format: 'stet-plan-1',

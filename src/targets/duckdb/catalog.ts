@@ -1,19 +1,15 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
-import type { TargetColumn, TargetTable } from '../../model/target.ts'
+import type { TargetColumn, TargetTable, UniqueRule } from '../../model/target.ts'
 import { keptRoleOf } from './kept.ts'
-import type { DuckDBTableName } from './table-name.ts'
+import { type DuckDBTableName, showIdentifier } from './table-name.ts'
 import { typeOfNative } from './types.ts'
-
-/** A rule of the table that says which columns' values come only once. */
-interface UniqueRule {
-  readonly columns: readonly string[]
-}
 
 /** A table as the catalog has it. */
 export interface FoundTable extends TargetTable {
-  readonly unique: readonly UniqueRule[]
+  /** Columns, or other expressions, of which the values come only once. */
+  readonly unique: readonly { readonly columns: readonly string[] }[]
 }
 
 /**
@@ -61,15 +57,28 @@ export async function findTable(
      where ${named('i')}
        and i.is_unique`)
   const generated = await generatedColumns(local, `${catalog}.${table.quoted}`, columns)
+  const unique = [
+    ...constraints.map((row) => ({ columns: namesIn(row.columns) })),
+    ...indexes.map((row) => ({ columns: indexedColumns(String(row.expressions)) })),
+  ]
+  const names = new Set(columns.map((row) => String(row.name)))
   return {
     name: table.shown,
     rowsEstimate: Number(found.rows),
     namesInAnyCase: true,
     columns: columns.map((row) => columnOf(row, generated)),
-    unique: [
-      ...constraints.map((row) => ({ columns: namesIn(row.columns) })),
-      ...indexes.map((row) => ({ columns: indexedColumns(String(row.expressions)) })),
-    ],
+    unique,
+    uniques: unique.map((rule) => uniqueRule(rule.columns, names)),
+  }
+}
+
+/** What a plan has to know of a unique rule. */
+function uniqueRule(columns: readonly string[], names: ReadonlySet<string>): UniqueRule {
+  return {
+    name: `the unique rule (${columns.map(showIdentifier).join(', ')})`,
+    columns: columns.every((name) => names.has(name)) ? columns : null,
+    nullsNotDistinct: false,
+    rowByRow: false,
   }
 }
 

@@ -55,6 +55,38 @@ for (const { name, url } of postgresServers()) {
     expect(b.notices).toEqual([])
   })
 
+  test(`a limit of the server refuses the load whole, as a row that does not fit and no defect (${name})`, async () => {
+    await using b = await bench(url, 'create table t (k text primary key, v text)')
+    const key = Array.from({ length: 500 }, (_, n) => `${n * 7919}`).join('-')
+    const rows = [
+      ['a', 'fits'],
+      [key, 'a key that does not fit into a page of its index'],
+    ]
+    await expect(load(b.target, { table: 't', write: UPSERT, columns: COLUMNS, rows })).rejects.toMatchObject(
+      {
+        code: 'STET_CONSTRAINT',
+        message: expect.stringMatching(/Cannot write public\.t: index row .*maximum/),
+        hint: expect.stringMatching(/take a shorter key/),
+      },
+    )
+    expect(await b.rows('select * from t')).toEqual([])
+  })
+
+  test(`a table that is published without an identity of its rows is refused as it is, not as a defect (${name})`, async () => {
+    await using b = await bench(
+      url,
+      `create table t (k text unique, v text); insert into t values ('a', '1'); create publication p for table t`,
+    )
+    const rows = [['a', '2']]
+    await expect(load(b.target, { table: 't', write: UPSERT, columns: COLUMNS, rows })).rejects.toMatchObject(
+      {
+        code: 'STET_CONFIG',
+        message: expect.stringMatching(/replica identity/),
+        hint: expect.stringMatching(/REPLICA IDENTITY/),
+      },
+    )
+  })
+
   test(`case 010: a second unique column that collides is refused whole, with constraint and value (${name})`, async () => {
     await using b = await bench(
       url,

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../local/quote.ts'
 import { parseColumnType } from '../../model/column-type.ts'
-import type { TargetColumn } from '../../model/target.ts'
+import type { TargetColumn, UniqueRule } from '../../model/target.ts'
 import type { TableName } from '../shared/table-name.ts'
 import type { Connection } from './connection.ts'
 
@@ -275,6 +275,16 @@ async function readUniques(connection: Connection, oid: string): Promise<readonl
       coarseCollation: row.coarse_collation ?? null,
     }
   })
+}
+
+/** What a plan has to know of a unique index. */
+export function uniqueRule({ name, columns, partial, immediate, nullsNotDistinct }: UniqueIndex): UniqueRule {
+  return {
+    name: `unique index "${name}"`,
+    columns: partial ? null : columns,
+    nullsNotDistinct,
+    rowByRow: immediate,
+  }
 }
 
 /** The table's own and those of its partitions. Read from the catalogue alone: `pg_partition_tree()` locks all partitions. */

@@ -2,6 +2,7 @@ import { StetError } from '../../errors.ts'
 import { quoteIdentifier } from '../../local/quote.ts'
 import { formatColumnType } from '../../model/column-type.ts'
 import type { Contract, ContractColumn, KeptColumns } from '../../model/columns.ts'
+import { groupDigits } from '../../model/words.ts'
 import type { ReplacePartition } from '../../model/write.ts'
 import { requireIdentifierFits } from '../shared/table-name.ts'
 import { type CatalogColumn, type CatalogTable, KEPT_ROLES, type TableIdentity } from './catalog.ts'
@@ -45,16 +46,27 @@ export function requireTable({ identity, kind, rules, hasInheritanceChildren }: 
 
 const SYSTEM_COLUMNS = new Set(['tableoid', 'ctid', 'xmin', 'xmax', 'cmin', 'cmax'])
 
-/** Refuses a new table whose names PostgreSQL would cut, or whose schema is not there. */
+/** PostgreSQL's own limit. */
+const COLUMNS_MAX = 1_600
+
+/** Refuses a new table whose names PostgreSQL would cut, that has too many columns, or whose schema is not there. */
 export function requireCreatable(identity: TableIdentity, contract: Contract): void {
-  if (!identity.schemaExists || identity.schema === '') {
+  if (!identity.schemaExists) {
     throw new StetError(
       'STET_CONFIG',
       `Cannot create ${identity.qualified}: there is no schema "${identity.schema}"`,
       { hint: `Run: create schema ${quoteIdentifier(identity.schema)}` },
     )
   }
-  for (const name of [...contract.columns.map((column) => column.name), ...keptNames(contract)]) {
+  const names = [...contract.columns.map((column) => column.name), ...keptNames(contract)]
+  if (names.length > COLUMNS_MAX) {
+    throw new StetError(
+      'STET_COLUMNS',
+      `Cannot create ${identity.qualified} with ${groupDigits(names.length)} columns: PostgreSQL holds ${groupDigits(COLUMNS_MAX)} in a table, fewer where they are full`,
+      { hint: 'Leave columns out, or load columns that are data as rows or as one jsonb column' },
+    )
+  }
+  for (const name of names) {
     requireIdentifierFits(name, IDENTIFIER_BYTES_MAX)
     if (SYSTEM_COLUMNS.has(name)) {
       throw new StetError(

@@ -26,6 +26,10 @@ const CODE_BY_SQLSTATE: Readonly<Record<string, StetErrorCode>> = {
   '22': 'STET_CONSTRAINT',
   '23': 'STET_CONSTRAINT',
   '44': 'STET_CONSTRAINT',
+  // A limit of PostgreSQL's: a row larger than a page, a key too long for an index, more columns than a table has.
+  '54': 'STET_CONSTRAINT',
+  // The table is in no state to be written: it is published, and no index of it names a row for subscribers.
+  '55000': 'STET_CONFIG',
   // A trigger or function of the user raised it.
   P0: 'STET_TRIGGER',
   '09': 'STET_TRIGGER',
@@ -37,6 +41,7 @@ interface ServerError {
   readonly message: string
   readonly code?: unknown
   readonly detail?: unknown
+  readonly hint?: unknown
   readonly constraint?: unknown
   readonly table?: unknown
   readonly column?: unknown
@@ -112,7 +117,12 @@ function codeOf(sqlstate: string): StetErrorCode {
   return 'STET_INTERNAL'
 }
 
+const LIMIT_HINT =
+  'Nothing was written. All values of a row together have to fit into a page of 8 kB (long texts are kept beside it), and those of a key into a third of one: split the table, or take a shorter key'
+
 function hintOf(code: StetErrorCode, server: ServerError): Pick<StetErrorOptions, 'hint'> {
+  const sqlstate = sqlstateOf(server)
+  if (sqlstate === '54000' || sqlstate === '54011') return { hint: LIMIT_HINT }
   if (code === 'STET_CONSTRAINT' && typeof server.constraint === 'string') {
     return {
       hint: `Nothing was written. Correct the row at its source, or look at constraint "${server.constraint}"`,
@@ -121,14 +131,14 @@ function hintOf(code: StetErrorCode, server: ServerError): Pick<StetErrorOptions
   if (code === 'STET_TRIGGER' && typeof server.where === 'string') {
     return { hint: `Raised in ${server.where.split('\n')[0]}` }
   }
-  if (code === 'STET_PRIVILEGE' && sqlstateOf(server) === '25006') {
+  if (sqlstate === '25006') {
     return { hint: 'The database only reads: it is a standby, or default_transaction_read_only is on' }
   }
-  if (code === 'STET_PRIVILEGE' && sqlstateOf(server) === '42501') {
+  if (sqlstate === '42501') {
     return { hint: 'Ask its owner for the right; docs and the README of the target list what a run needs' }
   }
   if (code === 'STET_LOCK_TIMEOUT') return { hint: 'Another transaction holds the table; run again later' }
-  return {}
+  return typeof server.hint === 'string' ? { hint: server.hint } : {}
 }
 
 function namedParts(server: ServerError): Record<string, string> {

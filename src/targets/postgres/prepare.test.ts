@@ -20,6 +20,12 @@ const LOAD: Load = {
   rows: [],
 }
 
+/** For connections that come later. */
+function searchPath(path: string): string {
+  const set = `alter database %I set search_path = ${path}`
+  return `do $do$ begin execute format($sql$${set}$sql$, current_database()); end $do$`
+}
+
 const REFUSALS: readonly Refusal[] = [
   {
     why: 'a view',
@@ -185,6 +191,65 @@ const REFUSALS: readonly Refusal[] = [
     hint: 'Run: create schema "nowhere"',
   },
   {
+    why: 'a search path that names no schema',
+    setup: searchPath('nowhere'),
+    code: 'STET_CONFIG',
+    message: /Cannot tell in which schema "t" is: the search path \(nowhere\) names none that is there/,
+    hint: 'Name the schema: --table public."t" (table in a pipeline)',
+  },
+  {
+    why: 'an empty search path',
+    setup: searchPath("''"),
+    code: 'STET_CONFIG',
+    message: /Cannot tell in which schema "t" is: the search path \(""\) names none/,
+  },
+  {
+    why: 'a search path of pg_catalog alone',
+    setup: searchPath('pg_catalog'),
+    code: 'STET_CONFIG',
+    message: /pg_catalog\.t: the schema pg_catalog is PostgreSQL's own/,
+    hint: 'Name a table in another schema, such as --table public."t" (table in a pipeline)',
+  },
+  {
+    why: 'a table of PostgreSQL itself, by a name without a schema',
+    setup: '',
+    load: { table: 'pg_class' },
+    code: 'STET_CONFIG',
+    message: /pg_catalog\.pg_class: the schema pg_catalog is PostgreSQL's own/,
+  },
+  {
+    why: 'a temporary table, which would be gone with the connection',
+    setup: '',
+    load: { table: 'pg_temp.t' },
+    code: 'STET_CONFIG',
+    message: /the schema pg_temp is PostgreSQL's own/,
+  },
+  {
+    why: 'the information schema',
+    setup: '',
+    load: { table: 'information_schema.t' },
+    code: 'STET_CONFIG',
+    message: /the schema information_schema is PostgreSQL's own/,
+  },
+  {
+    why: "the schema of Stet's own record",
+    setup: '',
+    load: { table: 'stet.run' },
+    code: 'STET_CONFIG',
+    message: /Cannot load into stet\.run: the schema stet holds Stet's own record/,
+  },
+  {
+    why: 'more columns than a table can have',
+    setup: '',
+    load: {
+      columns: Object.fromEntries(
+        ['k', ...Array.from({ length: 1600 }, (_, n) => `c${n}`)].map((c) => [c, 'text']),
+      ),
+    },
+    code: 'STET_COLUMNS',
+    message: /Cannot create public\.t with 1,601 columns: PostgreSQL holds 1,600/,
+  },
+  {
     why: 'a table name over 63 bytes',
     setup: '',
     load: { table: 'x'.repeat(64) },
@@ -284,6 +349,7 @@ for (const { name, url } of postgresServers()) {
     expect(await session.describe()).toEqual({
       name: '"Sales"."Orders"',
       rowsEstimate: 2,
+      uniques: [],
       columns: [
         {
           name: 'id',

@@ -78,7 +78,7 @@ async function queryByKeys(
   const nullable = key.filter(
     (column) => table.columns.find(({ name }) => name === column.name)?.nullable === true,
   )
-  if (nullable.length === 0) return joined
+  if (nullable.length === 0 || scope.withoutNulls === true) return joined
   // Rows with a NULL in the key are few; all of them come, and the comparison takes what it looks for.
   const anyNull = nullable.map((column) => `t.${quoteIdentifier(column.name)} is null`).join(' or ')
   return `${joined}\n union all\n select ${selected} from ${table.identity.qualified} as t where ${anyNull}`

@@ -6,7 +6,14 @@ import type { CommitExtras, History, OpenTargetOptions, TargetSession } from '..
 import { parseTableName, requireIdentifierFits, type TableName } from '../shared/table-name.ts'
 import { applyToNewTable, applyToTable } from './apply.ts'
 import { canonicalTexts } from './canonical.ts'
-import { type CatalogTable, fingerprintOf, identify, readCatalog, type TableIdentity } from './catalog.ts'
+import {
+  type CatalogTable,
+  fingerprintOf,
+  identify,
+  readCatalog,
+  type TableIdentity,
+  uniqueRule,
+} from './catalog.ts'
 import {
   IDENTIFIER_BYTES_MAX,
   requireColumns,
@@ -20,6 +27,7 @@ import { type KeyEnforcement, requireKeyEnforced } from './key-checks.ts'
 import { lockTable, requireLease, takeLease } from './locks.ts'
 import { requireExactNewKey, requireNullsNotDistinct } from './new-key.ts'
 import { resolveOutcome } from './outcome.ts'
+import { requirePlace } from './place.ts'
 import { type Heartbeat, startHeartbeat } from './record/heartbeat.ts'
 import { readHistory } from './record/history.ts'
 import { type Lease, leaseLost, releaseLease } from './record/lease.ts'
@@ -178,6 +186,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
             kept,
           })),
           rowsEstimate,
+          uniques: table.uniques.filter(({ valid }) => valid).map(uniqueRule),
         }
       }),
 
@@ -314,7 +323,9 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
 
 async function identifyOrClose(connection: Connection, name: TableName): Promise<TableIdentity> {
   try {
-    return await identify(connection, name)
+    const identity = await identify(connection, name)
+    requirePlace(identity)
+    return identity
   } catch (error) {
     await connection[Symbol.asyncDispose]()
     throw describeError(error, `look for table ${name.table}`)
