@@ -11,9 +11,6 @@ import type { KeepColumns, Missing, WriteStrategy } from '../model/write.ts'
 export type TransformValue = string | number | bigint | boolean | null
 export type TransformRow = Readonly<Record<string, TransformValue>>
 
-/** A row of the source as a transform sees it: with the declared columns, or any where none are declared. */
-type RowOf<C extends Columns> = Readonly<Record<ColumnOf<C>, TransformValue>>
-
 /**
  * A change of the landed rows before they are compared.
  *
@@ -27,9 +24,11 @@ export type Transform<A extends Columns = Columns, C extends Columns = Columns> 
       readonly adds?: A | undefined
       readonly drops?: readonly ColumnOf<NoInfer<C>>[] | undefined
     }
-  /** A function for each row: the row to load, several of them, or null to leave it out. */
+  /** A function for each row, which has the declared columns, or any where none are: the row to load, several of them, or null to leave it out. */
   | {
-      readonly row: (row: RowOf<NoInfer<C>>) => TransformRow | readonly TransformRow[] | null
+      readonly row: (
+        row: Readonly<Record<ColumnOf<NoInfer<C>>, TransformValue>>,
+      ) => TransformRow | readonly TransformRow[] | null
       readonly adds?: A | undefined
       readonly drops?: readonly ColumnOf<NoInfer<C>>[] | undefined
     }
