@@ -5,6 +5,7 @@ import type { HostCall, HostFacts } from '../languages/host.ts'
 import type { SyntaxNode } from '../languages/tree.ts'
 import { literally } from '../literally.ts'
 import type { Rule } from '../rule.ts'
+import { HOST_RANDOM } from './clock.ts'
 import { clockBehind, type Trace } from './clock-trace.ts'
 
 /** A property that is the name of what is written: `env.key = ...`, `self.file_path = ...`. */
@@ -37,6 +38,12 @@ export const clockInPath: Rule = {
     'A path that is built in another function is not followed. Names of logs, backups and temporary files are left out.',
   bad: [
     {
+      why: 'a random name in the folder of the day',
+      path: 'pipelines/save.py',
+      lines: [6],
+      code: 'import os, uuid\nimport pandas as pd\nfrom prefect import task\n@task\ndef save(frame, folder, day):\n    path = os.path.join(folder, f"day={day}", f"{uuid.uuid4()}.csv")\n    frame.to_csv(path, index=False)\n',
+    },
+    {
       why: 'the clock names the file',
       path: 'dags/e.py',
       lines: [4],
@@ -68,6 +75,12 @@ export const clockInPath: Rule = {
     },
   ],
   fine: [
+    {
+      why: 'a random name that only this function knows',
+      path: 'pipelines/save.py',
+      lines: [],
+      code: 'import os, uuid\nimport pandas as pd\nfrom prefect import task\n@task\ndef save(frame, client):\n    path = f"/tmp/{uuid.uuid4()}.csv"\n    frame.to_csv(path, index=False)\n    client.load_table_from_uri(path, "d.t").result()\n',
+    },
     {
       why: 'the one file is loaded by its own name',
       path: 'dags/gdp.py',
@@ -176,7 +189,9 @@ function* inHost(file: FileFacts, host: HostFacts): Iterable<Report> {
     if (path === undefined) continue
     const context = file.contextOf(call.fn)
     if (context === 'request' || context === 'migration' || context === 'seed') continue
-    const traced = clockBehind(path, host, call.fn, 3)
+    const timed = clockBehind(path, host, call.fn, 3)
+    // A random name is as new with each run as one by the clock.
+    const traced = timed ?? clockBehind(path, host, call.fn, 3, HOST_RANDOM)
     if (traced === undefined || told.has(traced.clock.start)) continue
     const names = [host.source(path), ...traced.through].join(' ')
     if (NOT_DATA.test(names) || LOGICAL.test(names) || removedLater(host, call, path)) continue
@@ -189,9 +204,13 @@ function* inHost(file: FileFacts, host: HostFacts): Iterable<Report> {
     yield {
       start: traced.clock.start,
       end: traced.clock.end,
-      message: `The clock names the output: a second run writes a second ${call.name === 'saveAsTable' ? 'table' : 'file'} beside the first, and readers of the folder take both`,
+      message: `${timed === undefined ? 'A random id' : 'The clock'} names the output: a second run writes a second ${call.name === 'saveAsTable' ? 'table' : 'file'} beside the first, and readers of the folder take both`,
       class: loud ? 'unsafe' : 'info',
-      severity: loud ? (context === 'task' && host.language === 'python' ? 'error' : 'warning') : 'info',
+      severity: !loud
+        ? 'info'
+        : timed !== undefined && context === 'task' && host.language === 'python'
+          ? 'error'
+          : 'warning',
       confidence: 'medium',
     }
   }

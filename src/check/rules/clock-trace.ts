@@ -8,20 +8,17 @@ export interface Trace {
   readonly through: readonly string[]
 }
 
-/** The clock call that a value is made of, through variables of the same function. */
+/** The clock call that a value is made of, through variables of the same function; or a call by another pattern. */
 export function clockBehind(
   node: SyntaxNode,
   host: HostFacts,
   fn: HostFunction | undefined,
   hops: number,
+  pattern: RegExp = HOST_CLOCK,
 ): Trace | undefined {
   for (const one of descendants(node)) {
     const call = host.callOf(one)
-    if (
-      call !== undefined &&
-      HOST_CLOCK.test(call.callee) &&
-      !(call.callee === 'Date' && call.args.length > 0)
-    )
+    if (call !== undefined && pattern.test(call.callee) && !(call.callee === 'Date' && call.args.length > 0))
       return hasFallback(node, host) ? undefined : { clock: one, through: [] }
   }
   if (hops === 0) return undefined
@@ -35,7 +32,7 @@ export function clockBehind(
       continue
     const given = assignmentOf(host.source(one), one.start, host, fn)
     if (given === undefined) continue
-    const found = clockBehind(given.value, host, fn, hops - 1)
+    const found = clockBehind(given.value, host, fn, hops - 1, pattern)
     if (found !== undefined)
       return {
         clock: found.clock,
