@@ -498,10 +498,19 @@ for (const { name, url } of postgresServers()) {
       ['2026-08-07 13:59:59.999999', '2026-08-07 14:00:00'],
     ],
     [{ range: 1000 }, 'd integer', '2000', 'from (1000) to (2000)', ['2999', '3000']],
+    // The last range of each type reaches beyond it.
+    [{ range: 1000 }, 'd integer', '2147483000', 'from (1000) to (2000)', ['2147483647', '3000']],
+    [
+      { range: 1000 },
+      'd bigint',
+      '9223372036854775000',
+      'from (1000) to (2000)',
+      ['9223372036854775807', '3000'],
+    ],
     ['value', 'd text', `it's`, `in ('KR')`, [`it's`, 'JP']],
   ] as const satisfies readonly (readonly [SliceSize, string, string, string, readonly [string, string]])[]) {
     for (const withDefault of [false, true]) {
-      test(`a missing partition is made for a slice of ${JSON.stringify(size)}${withDefault ? ' out of the default' : ''} (${name})`, async () => {
+      test(`a missing partition is made for slice ${slice} of ${JSON.stringify(size)}${withDefault ? ' out of the default' : ''} (${name})`, async () => {
         await using b = await bench(
           url,
           `create table t (k text, ${column}, v text, primary key (k, d)) partition by ${size === 'value' ? 'list' : 'range'} (d);

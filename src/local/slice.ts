@@ -16,6 +16,11 @@ export function endsFor(
   return { from: text(bounds.from), to: text(bounds.to) }
 }
 
+/** Whether a whole number in digits is one of 64 bits. */
+export function isBigint(digits: string): boolean {
+  return BigInt.asIntN(64, BigInt(digits)) === BigInt(digits)
+}
+
 /**
  * Whether a value of the local engine belongs to the slice. Never NULL: a NULL belongs to none.
  *

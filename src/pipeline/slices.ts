@@ -288,8 +288,8 @@ function instantText(moment: Temporal.ZonedDateTime): string {
   return `${utc.toPlainDateTime().toString({ smallestUnit: 'second' }).replace('T', ' ')}+00`
 }
 
-/** More digits than any type of whole numbers has. */
-const DIGITS_MAX = 40
+/** What the widest whole number of the local engine surely holds. */
+const DIGITS_MAX = 38
 
 function rangeOf(by: string, width: number, name: string): Slice {
   if (!/^-?\d+$/.test(name) || name.length > DIGITS_MAX) {

@@ -177,6 +177,15 @@ export function checksOfSlices(check: Check): void {
       isRefusal(error, 'STET_OUTSIDE_SLICE', ['customer_no=2000']),
     )
     equal(await place.count('t'), 2, 'the number at the boundary belongs to the next range')
+    // The first and the last range reach beyond what a bigint can be.
+    for (const [slice, number] of [
+      ['-9223372036854776000', '-9223372036854775808'],
+      ['9223372036854775000', '9223372036854775807'],
+    ] as const) {
+      const load: Rows = [[`at ${number}`, 'JP', number]]
+      expectCounts(await make(place, ofRange(slice, load)), { read: 1, inserted: 1 })
+      expectCounts(await make(place, ofRange(slice, load)), { read: 1, unchanged: 1 })
+    }
   })
 
   check('a slice of a value has one name', ['G7', 'G12'], async (place) => {

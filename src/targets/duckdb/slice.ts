@@ -1,6 +1,6 @@
 import { StetError } from '../../errors.ts'
 import { quoteLiteral } from '../../local/quote.ts'
-import { endsFor, inSliceSql } from '../../local/slice.ts'
+import { endsFor, inSliceSql, isBigint } from '../../local/slice.ts'
 import type { Contract, ContractColumn } from '../../model/columns.ts'
 import type { Slice } from '../../model/slice.ts'
 import { readColumnSql } from './forms.ts'
@@ -24,8 +24,10 @@ export function sliceSql(contract: Contract, slice: Slice): string {
   const stored = readColumnSql(column)
   const native = column.asText || slice.bounds.kind === 'value' ? undefined : BOUND_TYPE[column.type.kind]
   if (native === undefined || slice.bounds.kind === 'value') return inSliceSql(column, stored, slice.bounds)
-  const { from, to } = endsFor(column.type, slice.bounds)
-  return `${stored} >= ${quoteLiteral(from)}::${native} and ${stored} < ${quoteLiteral(to)}::${native}`
+  const ends = endsFor(column.type, slice.bounds)
+  // The first and the last range of a bigint reach beyond it; these two are not worth more.
+  const type = native === 'BIGINT' && !(isBigint(ends.from) && isBigint(ends.to)) ? 'HUGEINT' : native
+  return `${stored} >= ${quoteLiteral(ends.from)}::${type} and ${stored} < ${quoteLiteral(ends.to)}::${type}`
 }
 
 /** The same as a further line of a statement's conditions; nothing where no slice is known. */

@@ -125,6 +125,15 @@ const SECONDS: Readonly<Record<string, readonly [least: number, most: number]>> 
   month: [28 * 86_400 - 3_600, 31 * 86_400 + 3_600],
 }
 
+const BITS: Readonly<Record<string, number>> = { smallint: 16, integer: 32, bigint: 64 }
+
+/** An end of a partition: where the slice reaches beyond what the column can hold, the partition is open. */
+function boundOf({ type }: CatalogColumn, text: string, open: 'MINVALUE' | 'MAXVALUE'): string {
+  const bits = BITS[type.kind]
+  const isHeld = bits === undefined || BigInt.asIntN(bits, BigInt(text)) === BigInt(text)
+  return isHeld ? quoteLiteral(text) : open
+}
+
 async function placeOfRange(
   connection: Connection,
   column: CatalogColumn,
@@ -141,9 +150,11 @@ async function placeOfRange(
       : `extract(epoch from (${literal})::${column.base}::timestamptz)`
   const end = (literal: string, open: string) =>
     /^(MINVALUE|MAXVALUE)$/.test(literal) ? `'${open}'::numeric` : asNumber(literal)
+  const first = boundOf(column, from, 'MINVALUE')
+  const next = boundOf(column, to, 'MAXVALUE')
   const missing: SlicePlace = {
     kind: 'missing',
-    bound: `for values from (${quoteLiteral(from)}) to (${quoteLiteral(to)})`,
+    bound: `for values from (${first}) to (${next})`,
     otherGrain: null,
   }
   if (partitions.length === 0) return missing
@@ -156,7 +167,7 @@ async function placeOfRange(
             p.first < s.next and p.next > s.first as overlaps,
             p.next - p.first as length
        from (values ${values.join(', ')}) as p (position, first, next)
-      cross join (select ${asNumber(quoteLiteral(from))} as first, ${asNumber(quoteLiteral(to))} as next) as s
+      cross join (select ${end(first, '-infinity')} as first, ${end(next, 'infinity')} as next) as s
       order by p.first >= s.next, case when p.first >= s.next then p.first - s.next else s.first - p.next end`,
   )
   const partitionOf = (row: (typeof rows)[number] | undefined) => partitions[Number(row?.position)]

@@ -1,6 +1,6 @@
 import { StetError } from '../../errors.ts'
 import { quoteIdentifier, quoteLiteral } from '../../local/quote.ts'
-import { endsFor } from '../../local/slice.ts'
+import { endsFor, isBigint } from '../../local/slice.ts'
 import type { Slice } from '../../model/slice.ts'
 import type { CatalogColumn, CatalogTable } from './catalog.ts'
 
@@ -20,11 +20,16 @@ export function inSliceSql(table: CatalogTable, { by, bounds }: Slice, alias: st
   const name = `${alias}.${quoteIdentifier(by)}`
   if (bounds.kind === 'value') return isValueSql(column, name, quoteLiteral(bounds.value))
   const { from, to } = endsFor(column.type, bounds)
-  const end = (text: string) => `${quoteLiteral(text)}::${boundType(column)}`
+  const reachesBeyond = bounds.kind === 'range' && !(isBigint(from) && isBigint(to))
+  const type = reachesBeyond ? 'numeric' : boundType(column)
+  const end = (text: string) => `${quoteLiteral(text)}::${type}`
   return `${name} >= ${end(from)} and ${name} < ${end(to)}`
 }
 
-/** The last range of a small type ends beyond what the type can hold. Partitions are found by a bigint just as well. */
+/**
+ * The last range of a small type ends beyond what the type can hold. Partitions are found by a bigint just as well; by a
+ * numeric, which the first and the last range of a bigint need, they are not.
+ */
 function boundType({ type, base }: CatalogColumn): string {
   return type.kind === 'smallint' || type.kind === 'integer' ? 'bigint' : base
 }
