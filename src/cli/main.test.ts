@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { runCli } from '../../test/support/run-cli.ts'
+import { violations } from '../../test/support/schemas.ts'
 import { StetError } from '../errors.ts'
 import { VERSION } from '../version.ts'
 import { COMMANDS } from './commands.ts'
@@ -140,6 +141,9 @@ describe('stet init', () => {
     expect(first).toMatchObject({ status: 0, stderr: '' })
     expect(first.stdout).toContain("stet run 'my pipeline/pipeline.ts'")
     expect((await readdir(join(cwd, 'my pipeline'))).sort()).toEqual(['orders.csv', 'pipeline.ts'])
+
+    const document = (await runCli(['init', 'another', '--json'], { cwd })).document()
+    expect(violations('init.json', document)).toEqual([])
 
     await writeFile(join(cwd, 'orders.csv'), 'mine')
     const second = await runCli(['init', '--json'], { cwd })

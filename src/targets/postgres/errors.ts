@@ -117,12 +117,22 @@ function codeOf(sqlstate: string): StetErrorCode {
   return 'STET_INTERNAL'
 }
 
-const LIMIT_HINT =
+const LIMIT =
   'Nothing was written. All values of a row together have to fit into a page of 8 kB (long texts are kept beside it), and those of a key into a third of one: split the table, or take a shorter key'
 
+const HINT_BY_SQLSTATE: Readonly<Record<string, string>> = {
+  '25006': 'The database only reads: it is a standby, or default_transaction_read_only is on',
+  '28000': 'Look at the user in the url (or PGUSER), and at what pg_hba.conf lets it do',
+  '28P01': 'Look at user and password: in the url, PGUSER and PGPASSWORD, or ~/.pgpass',
+  '3D000': 'Look at the name at the end of the url (or PGDATABASE), or make it once: create database',
+  '42501': 'Ask its owner for the right; docs and the README of the target list what a run needs',
+  '54000': LIMIT,
+  '54011': LIMIT,
+}
+
 function hintOf(code: StetErrorCode, server: ServerError): Pick<StetErrorOptions, 'hint'> {
-  const sqlstate = sqlstateOf(server)
-  if (sqlstate === '54000' || sqlstate === '54011') return { hint: LIMIT_HINT }
+  const hint = HINT_BY_SQLSTATE[sqlstateOf(server) ?? '']
+  if (hint !== undefined) return { hint }
   if (code === 'STET_CONSTRAINT' && typeof server.constraint === 'string') {
     return {
       hint: `Nothing was written. Correct the row at its source, or look at constraint "${server.constraint}"`,
@@ -130,12 +140,6 @@ function hintOf(code: StetErrorCode, server: ServerError): Pick<StetErrorOptions
   }
   if (code === 'STET_TRIGGER' && typeof server.where === 'string') {
     return { hint: `Raised in ${server.where.split('\n')[0]}` }
-  }
-  if (sqlstate === '25006') {
-    return { hint: 'The database only reads: it is a standby, or default_transaction_read_only is on' }
-  }
-  if (sqlstate === '42501') {
-    return { hint: 'Ask its owner for the right; docs and the README of the target list what a run needs' }
   }
   if (code === 'STET_LOCK_TIMEOUT') return { hint: 'Another transaction holds the table; run again later' }
   return typeof server.hint === 'string' ? { hint: server.hint } : {}

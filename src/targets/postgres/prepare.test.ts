@@ -501,3 +501,14 @@ test('a server that is not there is a lost connection, to be tried again', async
     code: 'STET_CONNECTION',
   })
 })
+
+test.each([
+  ['database', { pathname: '/nowhere' }, 'STET_CONFIG', /create database/],
+  ['user', { username: 'nobody_here' }, 'STET_PRIVILEGE', /PGUSER/],
+])('a %s that is not there is said with where it was named', async (_, other, code, hint) => {
+  const url = Object.assign(new URL(await freshDatabase()), other)
+  await expect(prepare(url.href, { ...LOAD })).rejects.toMatchObject({
+    code,
+    hint: expect.stringMatching(hint),
+  })
+})
