@@ -41,7 +41,7 @@ test.each([
   ['the rows of some days', 'delete from {table} where day between %s and %s', []],
   ['the rows from a day on', 'delete from {table} where day >= %s', []],
   ['a condition that is not seen', 'delete from {table} where {condition}', []],
-  ['rows that are too old', "delete from {table} where at < now() - interval '30 days'", ['info low']],
+  ['rows that are too old', "delete from {table} where at < now() - interval '30 days'", ['error low']],
 ])('an insert behind a helper that deletes %s', async (_, statement, weights) => {
   const code = `import psycopg2\ndef clear(cur, table):\n    cur.execute(f"${statement}")\ndef load(cur, table):\n    clear(cur, table)\n    cur.execute(f"insert into {table} select * from s")\n`
   expect(await weightOf('insert-no-key', { 'dags/load.py': code })).toEqual(weights)
