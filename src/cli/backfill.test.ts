@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connect, freshDatabase } from '../../test/support/databases.ts'
 import { type Ran, type RanWith, runCli } from '../../test/support/run-cli.ts'
 import { violations } from '../../test/support/schemas.ts'
-import { writeDay, writeVisits } from '../../test/support/visits.ts'
+import { byCursor, writeDay, writeVisits } from '../../test/support/visits.ts'
 import { StetError } from '../errors.ts'
 import type { BackfillDocument } from './documents.ts'
 
@@ -172,12 +172,7 @@ describe('a backfill', () => {
 })
 
 test('windows of a cursor are filled, and the watermark stays where it is (G4)', async () => {
-  await writeVisits({
-    cwd,
-    files: '*.csv',
-    write: `{ strategy: 'upsert', key: ['id'] }`,
-    more: `incremental: { cursor: 'changed', start: '2026-05-04 00:00:00+00' },`,
-  })
+  await writeVisits({ cwd, ...byCursor("start: '2026-05-04 00:00:00+00'") })
   expect((await stet(['run', 'visits.ts'])).stdout).toContain('2 inserted')
   const watermark = async () => (await stet(['watermark', 'show', 'visits.ts'])).stdout
   const before = await watermark()

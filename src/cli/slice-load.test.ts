@@ -1,30 +1,22 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { violations } from '../../test/support/schemas.ts'
 import { writeDay } from '../../test/support/visits.ts'
-import { type VisitsCli, visitsCli } from '../../test/support/visits-cli.ts'
+import { visitsCli } from '../../test/support/visits-cli.ts'
 
-let cwd = ''
-let into: readonly string[] = []
-let cli: VisitsCli
-beforeEach(async () => {
-  cli = await visitsCli()
-  ;({ cwd, into } = cli)
-})
-
-const stet: VisitsCli['stet'] = (argv, more) => cli.stet(argv, more)
-const rowsOf: VisitsCli['rowsOf'] = (sql) => cli.rowsOf(sql)
+const cli = visitsCli()
+const { stet, rowsOf } = cli
 
 describe('stet load', () => {
   const load = (file: string, ...argv: readonly string[]) =>
-    stet(['load', join('inbox', file), '--table', 'visits', ...into, ...argv])
+    stet(['load', join('inbox', file), '--table', 'visits', ...cli.into, ...argv])
   const KEY = ['--key', 'id'] as const
 
   test('replaces the slice that it names', async () => {
     const by = ['--strategy', 'replace-partition', '--partition-by', 'day', ...KEY] as const
     expect((await load('2026-05-01.csv', ...by, '--slice', '2026-05-01')).stdout).toContain('2 inserted')
-    await writeDay(cwd, '2026-05-01', ['a'])
+    await writeDay(cli.cwd, '2026-05-01', ['a'])
     const again = await load('2026-05-01.csv', ...by, '--slice', '2026-05-01', '--json')
     expect(violations('load.json', again.document())).toEqual([])
     expect(again.document()).toMatchObject({ slice: '2026-05-01', counts: { deleted: 1 } })
@@ -46,12 +38,12 @@ describe('stet load', () => {
   test('--missing mark keeps rows that are gone, in the column of --keep-gone', async () => {
     const marking = [...KEY, '--missing', 'mark', '--keep-gone', 'gone_at'] as const
     await load('2026-05-01.csv', ...marking)
-    await writeDay(cwd, '2026-05-01', ['a'])
+    await writeDay(cli.cwd, '2026-05-01', ['a'])
     expect((await load('2026-05-01.csv', ...marking)).stdout).toContain('1 marked as gone')
     expect(await rowsOf('select id from visits where gone_at is not null')).toEqual([['011']])
-    await writeDay(cwd, '2026-05-01', ['a', 'b'])
+    await writeDay(cli.cwd, '2026-05-01', ['a', 'b'])
     expect((await load('2026-05-01.csv', ...marking)).stdout).toContain('1 of the updated restored')
-    await writeDay(cwd, '2026-05-01', [])
+    await writeDay(cli.cwd, '2026-05-01', [])
     expect((await load('2026-05-01.csv', ...marking)).stderr).toContain('STET_DELETE_GUARD')
     expect((await load('2026-05-01.csv', ...marking, '--allow-empty')).stdout).toContain('2 marked as gone')
   })
@@ -70,7 +62,7 @@ describe('stet load', () => {
   test('more than a tenth of many rows goes only with --allow-deletes (G10)', async () => {
     const many = (count: number) =>
       writeFile(
-        join(cwd, 'inbox', 'many.csv'),
+        join(cli.cwd, 'inbox', 'many.csv'),
         `id\n${Array.from({ length: count }, (_, id) => `${id}\n`).join('')}`,
       )
     const mirror = [...KEY, '--missing', 'delete'] as const
@@ -101,10 +93,10 @@ describe('stet load', () => {
   })
 
   test('that the watermark stays is told where rejects are allowed, and not of a run that they fail', async () => {
-    await writeFile(join(cwd, 'inbox', 'bad.csv'), 'id,day,page,changed\n9,2026-05-01,x,\n')
+    await writeFile(join(cli.cwd, 'inbox', 'bad.csv'), 'id,day,page,changed\n9,2026-05-01,x,\n')
     const incremental = [
       '2026-05-01.csv',
-      join(cwd, 'inbox', 'bad.csv'),
+      join(cli.cwd, 'inbox', 'bad.csv'),
       ...KEY,
       '--cursor',
       'changed',
@@ -120,7 +112,7 @@ describe('stet load', () => {
   test('--truth snapshot freezes, --fail-on-drift ends with 5', async () => {
     const snapshot = [...KEY, '--truth', 'snapshot', '--fail-on-drift'] as const
     expect((await load('2026-05-01.csv', ...snapshot)).status).toBe(0)
-    await writeDay(cwd, '2026-05-01', ['a', 'B'])
+    await writeDay(cli.cwd, '2026-05-01', ['a', 'B'])
     const drifted = await load('2026-05-01.csv', ...snapshot)
     expect(drifted.status).toBe(5)
     expect(drifted.stderr).toContain('STET_DRIFT')
@@ -128,7 +120,10 @@ describe('stet load', () => {
 
   test('--on-reject quarantine keeps the row whole', async () => {
     await load('2026-05-01.csv', ...KEY)
-    await writeFile(join(cwd, 'inbox', 'bad.csv'), 'id,day,page,changed\n9,never,x,2026-05-01 12:00:00+00\n')
+    await writeFile(
+      join(cli.cwd, 'inbox', 'bad.csv'),
+      'id,day,page,changed\n9,never,x,2026-05-01 12:00:00+00\n',
+    )
     const ran = await load('bad.csv', ...KEY, '--on-reject', 'quarantine', '--max-rejects', '1')
     expect(ran.status).toBe(0)
     expect(ran.stderr).toContain('note: 1 rejected row is kept in stet.quarantine of the target')

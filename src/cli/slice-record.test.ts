@@ -1,26 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { violations } from '../../test/support/schemas.ts'
-import { writeDay, writeVisits } from '../../test/support/visits.ts'
-import { type VisitsCli, visitsCli } from '../../test/support/visits-cli.ts'
+import { byCursor, writeDay, writeVisits } from '../../test/support/visits.ts'
+import { visitsCli } from '../../test/support/visits-cli.ts'
 
-let cwd = ''
-let cli: VisitsCli
-beforeEach(async () => {
-  cli = await visitsCli()
-  cwd = cli.cwd
-})
-
-const stet: VisitsCli['stet'] = (argv, more) => cli.stet(argv, more)
-const run: VisitsCli['run'] = (...argv) => cli.run(...argv)
-const rowsOf: VisitsCli['rowsOf'] = (sql) => cli.rowsOf(sql)
-const runsOf: VisitsCli['runsOf'] = () => cli.runsOf()
+const cli = visitsCli()
+const { stet, run, rowsOf, runsOf } = cli
 
 describe('stet slices', () => {
   test('shows months of days, by letters with a legend, and as JSON', async () => {
-    await writeDay(cwd, '2026-05-02', [])
+    await writeDay(cli.cwd, '2026-05-02', [])
     await run('--slice', '2026-05-01', '--slice', '2026-05-02', '--slice', '2026-05-03')
     const shown = await stet(['slices', 'visits.ts', '--to', '2026-05-05'])
     expect(shown.stdout).toBe(
@@ -94,7 +85,7 @@ describe('stet slices', () => {
 
   test('--forget is refused for a slice that was loaded once, or that nobody has run', async () => {
     await run('--slice', '2026-05-01')
-    await rm(join(cwd, 'inbox', '2026-05-01.csv'))
+    await rm(join(cli.cwd, 'inbox', '2026-05-01.csv'))
     await run('--slice', '2026-05-01')
     const loaded = await stet(['slices', 'visits.ts', '--forget', '2026-05-01'])
     expect(loaded.stderr).toContain('was loaded at')
@@ -106,8 +97,8 @@ describe('stet slices', () => {
 
   test('shows a value that is called as runs without slices are', async () => {
     const write = `{ strategy: 'replace-partition', by: 'page', size: 'value', key: ['id'] }`
-    await writeVisits({ cwd, file: 'pages.ts', files: '2026-05-01.csv', write })
-    await writeDay(cwd, '2026-05-01', ['all'])
+    await writeVisits({ cwd: cli.cwd, file: 'pages.ts', files: '2026-05-01.csv', write })
+    await writeDay(cli.cwd, '2026-05-01', ['all'])
     await stet(['run', 'pages.ts', '--slice', 'all'])
     expect((await stet(['slices', 'pages.ts', '--json'])).document().slices).toMatchObject([
       { slice: 'all', state: 'loaded' },
@@ -120,7 +111,7 @@ describe('stet slices', () => {
     )
     await run('--slice', '2026-05-01')
     await writeVisits({
-      cwd,
+      cwd: cli.cwd,
       file: 'monthly.ts',
       write: `{ strategy: 'replace-partition', by: 'day', size: 'month', key: ['id'] }`,
     })
@@ -137,8 +128,11 @@ describe('stet rerun', () => {
     const quiet = await stet(['rerun', first?.runId.slice(0, 8) ?? '', 'visits.ts'])
     expect(quiet).toMatchObject({ status: 0, stderr: '' })
     expect(quiet.stdout).toContain('visits 2026-05-01 → ')
-    await writeDay(cwd, '2026-05-01', ['a', 'B'])
-    await writeFile(join(cwd, 'visits.ts'), `${await readFile(join(cwd, 'visits.ts'), 'utf8')}// changed\n`)
+    await writeDay(cli.cwd, '2026-05-01', ['a', 'B'])
+    await writeFile(
+      join(cli.cwd, 'visits.ts'),
+      `${await readFile(join(cli.cwd, 'visits.ts'), 'utf8')}// changed\n`,
+    )
     const loud = await stet(['rerun', first?.runId ?? '', 'visits.ts', '--json'])
     expect(violations('run.json', loud.document())).toEqual([])
     expect(loud.stderr).toContain(`The pipeline's file has changed since run ${first?.runId}`)
@@ -161,11 +155,11 @@ describe('stet rerun', () => {
 
   test('says which files have come and gone since', async () => {
     const write = `{ strategy: 'upsert', key: ['id'] }`
-    await writeVisits({ cwd, file: 'whole.ts', files: '*.csv', write })
+    await writeVisits({ cwd: cli.cwd, file: 'whole.ts', files: '*.csv', write })
     await stet(['run', 'whole.ts'])
     const [first] = await runsOf()
-    await rm(join(cwd, 'inbox', '2026-05-01.csv'))
-    await writeDay(cwd, '2026-05-03', ['a'])
+    await rm(join(cli.cwd, 'inbox', '2026-05-01.csv'))
+    await writeDay(cli.cwd, '2026-05-03', ['a'])
     const again = await stet(['rerun', first?.runId ?? '', 'whole.ts'])
     expect(again.status).toBe(0)
     expect(again.stderr).toContain(`2026-05-01.csv is not there any more since run ${first?.runId}`)
@@ -173,17 +167,12 @@ describe('stet rerun', () => {
   })
 
   test('repeats the window of a cursor and leaves the watermark (G4)', async () => {
-    await writeVisits({
-      cwd,
-      files: '*.csv',
-      write: `{ strategy: 'upsert', key: ['id'] }`,
-      more: `incremental: { cursor: 'changed', grace: '1h' },`,
-    })
+    await writeVisits({ cwd: cli.cwd, ...byCursor("grace: '1h'") })
     await run()
-    await writeDay(cwd, '2026-05-03', ['a'])
+    await writeDay(cli.cwd, '2026-05-03', ['a'])
     await run()
     const [second] = await runsOf()
-    await writeDay(cwd, '2026-05-04', ['a'])
+    await writeDay(cli.cwd, '2026-05-04', ['a'])
     await run()
     const before = (await stet(['watermark', 'show', 'visits.ts'])).stdout
     expect((await stet(['rerun', second?.runId ?? '', 'visits.ts'])).status).toBe(0)
@@ -193,15 +182,11 @@ describe('stet rerun', () => {
 })
 
 describe('stet watermark', () => {
-  const PIPELINE = {
-    files: '*.csv',
-    write: `{ strategy: 'upsert', key: ['id'] }`,
-    more: `incremental: { cursor: 'changed', grace: '0s' },`,
-  } as const
+  const PIPELINE = byCursor("grace: '0s'")
   const watermark = (...argv: readonly string[]) => stet(['watermark', ...argv, 'visits.ts'])
 
   test('is shown, set, rewound and forgotten, old → new, and the next run goes by it', async () => {
-    await writeVisits({ cwd, ...PIPELINE })
+    await writeVisits({ cwd: cli.cwd, ...PIPELINE })
     expect((await watermark('show')).stdout).toContain('has no watermark yet')
     expect((await watermark('set', '2026-05-01')).stderr).toContain('has never run')
     await run()
@@ -226,10 +211,10 @@ describe('stet watermark', () => {
   })
 
   test('that is set accepts the definition that the pipeline has now; --full reads all of it', async () => {
-    await writeVisits({ cwd, ...PIPELINE })
+    await writeVisits({ cwd: cli.cwd, ...PIPELINE })
     await run()
     await writeVisits({
-      cwd,
+      cwd: cli.cwd,
       ...PIPELINE,
       file: 'seoul.ts',
       more: `incremental: { cursor: 'changed', grace: '0s', zone: 'Asia/Seoul' },`,
@@ -251,13 +236,13 @@ describe('stet watermark', () => {
   }
 
   test('of another definition names ways out that work as they are pasted, and --from is one', async () => {
-    await writeVisits({ cwd, ...PIPELINE })
+    await writeVisits({ cwd: cli.cwd, ...PIPELINE })
     await run()
     for (const way of ['set', 'from']) {
       const file = `to ${way}.ts`
       const zone = way === 'set' ? 'Asia/Seoul' : 'Asia/Tokyo'
       const more = `incremental: { cursor: 'changed', grace: '0s', zone: '${zone}' },`
-      await writeVisits({ cwd, ...PIPELINE, file, more })
+      await writeVisits({ cwd: cli.cwd, ...PIPELINE, file, more })
       const { stderr } = await stet(['run', file])
       const command = /or (stet watermark set .*?)\. Or give/.exec(stderr)?.[1] ?? ''
       const from = /--from '[^']*'/.exec(stderr)?.[0] ?? ''
@@ -272,10 +257,10 @@ describe('stet watermark', () => {
   })
 
   test('of another definition is taken over by --from also where nothing has come since', async () => {
-    await writeVisits({ cwd, ...PIPELINE })
+    await writeVisits({ cwd: cli.cwd, ...PIPELINE })
     await run()
     const more = `incremental: { cursor: 'changed', grace: '0s', zone: 'Asia/Seoul' },`
-    await writeVisits({ cwd, ...PIPELINE, file: 'seoul.ts', more })
+    await writeVisits({ cwd: cli.cwd, ...PIPELINE, file: 'seoul.ts', more })
     const ran = await stet(['run', 'seoul.ts', '--from', '2026-05-03'])
     expect(ran.stdout).toContain('\nwindow 2026-05-02 15:00:00+00 to ')
     expect((await stet(['watermark', 'show', 'seoul.ts'])).stdout).toContain('changed 2026-05-02 15:00:00+00')
@@ -283,7 +268,7 @@ describe('stet watermark', () => {
   })
 
   test('is gone before by --from, and never left behind rows that nobody has read (G4)', async () => {
-    await writeVisits({ cwd, ...PIPELINE, more: `${PIPELINE.more} protect: true,` })
+    await writeVisits({ cwd: cli.cwd, ...PIPELINE, more: `${PIPELINE.more} protect: true,` })
     await run()
     expect((await run('--from', '2026-05-01T12:01:00Z', '--json')).document()).toMatchObject({
       results: [{ counts: { outside: 1, unchanged: 3 }, watermark: '2026-05-02 12:01:00+00' }],
@@ -303,7 +288,7 @@ describe('stet watermark', () => {
   })
 
   test('of numbers is not rewound by a length of time', async () => {
-    await writeVisits({ cwd, ...PIPELINE, more: `incremental: { cursor: 'id' },` })
+    await writeVisits({ cwd: cli.cwd, ...PIPELINE, more: `incremental: { cursor: 'id' },` })
     await run()
     const refused = await watermark('rewind', '2h')
     expect(refused.status).toBe(2)

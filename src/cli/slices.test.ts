@@ -3,20 +3,11 @@ import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { violations } from '../../test/support/schemas.ts'
-import { writeDay, writeVisits } from '../../test/support/visits.ts'
-import { type VisitsCli, visitsCli } from '../../test/support/visits-cli.ts'
+import { byCursor, writeDay, writeVisits } from '../../test/support/visits.ts'
+import { visitsCli } from '../../test/support/visits-cli.ts'
 
-let cwd = ''
-let into: readonly string[] = []
-let cli: VisitsCli
-beforeEach(async () => {
-  cli = await visitsCli()
-  ;({ cwd, into } = cli)
-})
-
-const stet: VisitsCli['stet'] = (argv, more) => cli.stet(argv, more)
-const run: VisitsCli['run'] = (...argv) => cli.run(...argv)
-const runsOf: VisitsCli['runsOf'] = () => cli.runsOf()
+const cli = visitsCli()
+const { stet, run, runsOf } = cli
 
 describe('the slice of a run', () => {
   test('is named, several one after another, and the run log shows them', async () => {
@@ -28,7 +19,7 @@ describe('the slice of a run', () => {
       { slice: '2026-05-02', runId: 'r1/2026-05-02' },
       { slice: '2026-05-01', runId: 'r1/2026-05-01' },
     ])
-    expect((await stet(['runs', ...into])).stdout).toMatch(
+    expect((await stet(['runs', ...cli.into])).stdout).toMatch(
       /pipeline +slice +status.*\n.*visits +2026-05-02 +changed/,
     )
   })
@@ -37,7 +28,7 @@ describe('the slice of a run', () => {
     expect((await run('--at', '2026-05-02T23:59:59Z')).stdout).toContain('visits 2026-05-02 → ')
     const [entry] = await runsOf()
     expect(entry).toMatchObject({ slice: '2026-05-02', logicalTime: '2026-05-02T23:59:59Z' })
-    const shown = await stet(['runs', 'show', entry?.runId ?? '', ...into])
+    const shown = await stet(['runs', 'show', entry?.runId ?? '', ...cli.into])
     expect(shown.stdout).toMatch(
       /slice +2026-05-02\n +logical time +2026-05-02T23:59:59Z\n +code +sha256 [0-9a-f]{64}/,
     )
@@ -52,7 +43,7 @@ describe('the slice of a run', () => {
   })
 
   test('fails alone, and the failure names it', async () => {
-    await rm(join(cwd, 'inbox', '2026-05-01.csv'))
+    await rm(join(cli.cwd, 'inbox', '2026-05-01.csv'))
     const ran = await run('--slice', '2026-05-01', '--slice', '2026-05-02', '--json')
     expect(ran.status).toBe(1)
     expect(violations('run.json', ran.document())).toEqual([])
@@ -102,7 +93,7 @@ describe('the slice of a run', () => {
       stderr:
         'note: run id d1, from DAGSTER_PIPES_CONTEXT\nnote: slice 2026-05-02, from DAGSTER_PIPES_CONTEXT\n',
     })
-    const path = join(cwd, 'context.json')
+    const path = join(cli.cwd, 'context.json')
     await writeFile(path, JSON.stringify({ ...data, partition_key: '2026-05-01' }))
     expect(await slicesRun({ DAGSTER_PIPES_CONTEXT: pipes({ path }) })).toMatchObject({ slice: '2026-05-01' })
     const range = { start: '2026-05-01', end: '2026-05-02' }
@@ -114,7 +105,7 @@ describe('the slice of a run', () => {
     expect(several).toMatchObject({ status: 2 })
     expect(several.stderr).toContain('stet backfill visits.ts --from 2026-05-01 --to 2026-05-02')
     const write = `{ strategy: 'replace-partition', by: 'changed', size: 'hour', key: ['id'] }`
-    await writeVisits({ cwd, file: 'by hour.ts', write })
+    await writeVisits({ cwd: cli.cwd, file: 'by hour.ts', write })
     const hours = { start: '2026-05-01-08:00', end: '2026-05-01-09:00' }
     const context = { data: { ...data, partition_key: null, partition_key_range: hours } }
     const hourly = await stet(['run', 'by hour.ts'], { env: { DAGSTER_PIPES_CONTEXT: pipes(context) } })
@@ -127,7 +118,7 @@ describe('the slice of a run', () => {
 describe('stet plan of a slice', () => {
   test('names slice, truth and the rows before and after; a run keeps to it', async () => {
     await run('--slice', '2026-05-02')
-    await writeDay(cwd, '2026-05-02', ['a'])
+    await writeDay(cli.cwd, '2026-05-02', ['a'])
     const planned = await stet(['plan', 'visits.ts', '--slice', '2026-05-02', '--out', 'plan.json', '--json'])
     expect(violations('plans.json', planned.document())).toEqual([])
     const shown = await stet(['plan', 'visits.ts', '--slice', '2026-05-02'])
@@ -138,12 +129,7 @@ describe('stet plan of a slice', () => {
   })
 
   test('of a cursor names window and watermark', async () => {
-    await writeVisits({
-      cwd,
-      files: '*.csv',
-      write: `{ strategy: 'upsert', key: ['id'] }`,
-      more: `incremental: { cursor: 'changed', grace: '1h' },`,
-    })
+    await writeVisits({ cwd: cli.cwd, ...byCursor("grace: '1h'") })
     await run()
     const shown = await stet(['plan', 'visits.ts'])
     expect(shown.stdout).toMatch(
@@ -155,7 +141,7 @@ describe('stet plan of a slice', () => {
   test('says that a key is in another slice, which refuses the run, and frees it in the right order', async () => {
     await run('--slice', '2026-05-01')
     await writeFile(
-      join(cwd, 'inbox', '2026-05-02.csv'),
+      join(cli.cwd, 'inbox', '2026-05-02.csv'),
       'id,day,page,changed\n10,2026-05-02,a,2026-05-02 12:00:00+00\n',
     )
     const planned = await stet(['plan', 'visits.ts', '--slice', '2026-05-02', '--sql'])
@@ -166,7 +152,7 @@ describe('stet plan of a slice', () => {
     expect(planned.stdout).toContain(`>= '2026-05-02'::DATE`)
     expect(planned.stdout).toContain('nothing was changed; a run would be refused as the table is now\n')
     expect((await run('--slice', '2026-05-02')).stderr).toContain('STET_KEY_CONSTRAINT')
-    await writeDay(cwd, '2026-05-01', [])
+    await writeDay(cli.cwd, '2026-05-01', [])
     await run('--slice', '2026-05-01', '--allow-empty')
     expect((await stet(['plan', 'visits.ts', '--slice', '2026-05-02'])).stderr).toBe('')
     expect(await run('--slice', '2026-05-02')).toMatchObject({ status: 0 })
@@ -175,12 +161,7 @@ describe('stet plan of a slice', () => {
 
 describe('a slice of a cursor', () => {
   beforeEach(async () => {
-    await writeVisits({
-      cwd,
-      files: '*.csv',
-      write: `{ strategy: 'upsert', key: ['id'] }`,
-      more: `incremental: { cursor: 'changed' },`,
-    })
+    await writeVisits({ cwd: cli.cwd, ...byCursor() })
   })
 
   test('is what is read, by its name, and the watermark is said to stay', async () => {
@@ -210,15 +191,15 @@ describe('a slice of a cursor', () => {
       '--plan',
     ])
     expect(planned.stdout).toMatch(/2026-06-01 +empty +nothing read/)
-    expect((await stet(['runs', ...into])).stdout).toMatch(/2026-06-01 +nothing read +4 /)
+    expect((await stet(['runs', ...cli.into])).stdout).toMatch(/2026-06-01 +nothing read +4 /)
   })
 })
 
 test('DuckDB has no partitions to exchange, and a run that was asked for it says so', async () => {
   for (const apply of ['swap', 'auto']) {
     const write = `{ strategy: 'replace-partition', by: 'day', size: 'day', key: ['id'], apply: '${apply}' }`
-    await writeVisits({ cwd, file: `${apply}.ts`, write })
-    await writeDay(cwd, '2026-05-01', [apply])
+    await writeVisits({ cwd: cli.cwd, file: `${apply}.ts`, write })
+    await writeDay(cli.cwd, '2026-05-01', [apply])
     const ran = await stet(['run', `${apply}.ts`, '--slice', '2026-05-01'])
     expect(ran.stderr).toBe(
       `note: DuckDB has no partitions to exchange: the rows are written in place (apply ${apply})\n`,
@@ -231,11 +212,11 @@ test('DuckDB has no partitions to exchange, and a run that was asked for it says
 test('a key that its own slice keeps is no reason to load that slice first', async () => {
   for (const missing of ['keep', 'delete']) {
     const write = `{ strategy: 'replace-partition', by: 'day', size: 'day', key: ['id'], missing: '${missing}' }`
-    await writeVisits({ cwd, file: `${missing}.ts`, write })
-    await writeDay(cwd, '2026-05-01', ['a'])
+    await writeVisits({ cwd: cli.cwd, file: `${missing}.ts`, write })
+    await writeDay(cli.cwd, '2026-05-01', ['a'])
     await stet(['run', `${missing}.ts`, '--slice', '2026-05-01'])
     await writeFile(
-      join(cwd, 'inbox', '2026-05-02.csv'),
+      join(cli.cwd, 'inbox', '2026-05-02.csv'),
       'id,day,page,changed\n10,2026-05-02,a,2026-05-02 12:00:00+00\n',
     )
     const refused = await stet(['run', `${missing}.ts`, '--slice', '2026-05-02'])
@@ -264,7 +245,7 @@ describe('options that contradict one another', () => {
     for (const argv of [
       ['run', ...visits],
       ['plan', ...visits],
-      ['load', file, '--table', 't', '--key', 'id', ...into, '--fail-on-drift'],
+      ['load', file, '--table', 't', '--key', 'id', ...cli.into, '--fail-on-drift'],
       ['backfill', 'visits.ts', '--from', '2026-05-01', '--to', '2026-05-02', '--fail-on-drift'],
     ]) {
       const ran = await stet(argv)
@@ -278,9 +259,9 @@ describe('a frozen slice', () => {
   const SNAPSHOT = `truth: 'snapshot',`
 
   beforeEach(async () => {
-    await writeVisits({ cwd, more: SNAPSHOT })
+    await writeVisits({ cwd: cli.cwd, more: SNAPSHOT })
     await run('--slice', '2026-05-01')
-    await writeDay(cwd, '2026-05-01', ['a', 'B', 'c'])
+    await writeDay(cli.cwd, '2026-05-01', ['a', 'B', 'c'])
   })
 
   test('tells its drift, with --fail-on-drift by status 5, and keeps what was committed', async () => {
@@ -302,7 +283,7 @@ describe('a frozen slice', () => {
 
   test('is the whole table where the pipeline has no slices', async () => {
     await writeVisits({
-      cwd,
+      cwd: cli.cwd,
       file: 'whole.ts',
       write: "{ strategy: 'upsert', key: ['id'] }",
       files: '2026-05-01.csv',

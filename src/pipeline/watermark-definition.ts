@@ -33,12 +33,15 @@ export function refuseOtherDefinition(
   const changed = Object.keys(after).filter(
     (part) => JSON.stringify(before[part]) !== JSON.stringify(after[part]),
   )
+  const waysOn = [`--from '${watermark.value}'`, commandToSet(watermark.value, inCommands)].filter(
+    (way) => way !== null,
+  )
   throw new StetError(
     'STET_DEFINITION_CHANGED',
     `Pipeline "${pipeline.name}" has another ${changed.join(' and ')} than when its watermark ${watermark.value} was set (G4); nothing was read`,
     {
       hint:
-        `Read all of it again: --full. Go on from where it is: ${[`--from '${watermark.value}'`, commandToSet(watermark.value, inCommands)].filter((way) => way !== null).join(', or ')}. ` +
+        `Read all of it again: --full. Go on from where it is: ${waysOn.join(', or ')}. ` +
         'Or give the pipeline another name',
       details: { changed, before, after, watermark: watermark.value },
     },

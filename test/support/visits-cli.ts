@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { expect } from 'vitest'
+import { beforeEach, expect } from 'vitest'
 import { type Ran, type RanWith, runCli } from './run-cli.ts'
 import { violations } from './schemas.ts'
 import { writeDay, writeVisits } from './visits.ts'
@@ -31,21 +31,29 @@ export interface VisitsCli {
   runsOf(): Promise<readonly LoggedRun[]>
 }
 
-export async function visitsCli(): Promise<VisitsCli> {
-  const cwd = await mkdtemp(join(tmpdir(), 'stet-slices-'))
-  const file = join(cwd, 'stet.duckdb')
-  const into = ['--into', file]
-  await writeVisits({ cwd })
-  await writeDay(cwd, '2026-05-01', ['a', 'b'])
-  await writeDay(cwd, '2026-05-02', ['a', 'b'])
+/** A folder of its own for each test of the file; to be called at its top. */
+export function visitsCli(): VisitsCli {
+  let cwd = ''
+  const file = () => join(cwd, 'stet.duckdb')
+  const into = () => ['--into', file()]
+  beforeEach(async () => {
+    cwd = await mkdtemp(join(tmpdir(), 'stet-slices-'))
+    await writeVisits({ cwd })
+    await writeDay(cwd, '2026-05-01', ['a', 'b'])
+    await writeDay(cwd, '2026-05-02', ['a', 'b'])
+  })
   const stet: VisitsCli['stet'] = (argv, more = {}) => runCli(argv, { cwd, ...more })
   return {
-    cwd,
-    into,
+    get cwd() {
+      return cwd
+    },
+    get into() {
+      return into()
+    },
     stet,
     run: (...argv) => stet(['run', 'visits.ts', ...argv]),
     rowsOf: async (sql) => {
-      const instance = await DuckDBInstance.create(file)
+      const instance = await DuckDBInstance.create(file())
       const connection = await instance.connect()
       try {
         return (await connection.runAndReadAll(sql)).getRows()
@@ -55,7 +63,7 @@ export async function visitsCli(): Promise<VisitsCli> {
       }
     },
     runsOf: async () => {
-      const ran = await stet(['runs', ...into, '--json'])
+      const ran = await stet(['runs', ...into(), '--json'])
       expect(violations('runs.json', ran.document())).toEqual([])
       return ran.document().runs as LoggedRun[]
     },

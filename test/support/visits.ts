@@ -68,6 +68,15 @@ export default definePipeline({
   )
 }
 
+/** The pipeline read on by its cursor instead, in all files of the folder; `incremental` beside the cursor, as its text. */
+export function byCursor(incremental = ''): Required<Pick<VisitsOptions, 'files' | 'write' | 'more'>> {
+  return {
+    files: '*.csv',
+    write: `{ strategy: 'upsert', key: ['id'] }`,
+    more: `incremental: { cursor: 'changed', ${incremental} },`,
+  }
+}
+
 /** Writes the file of a day: a visit for each page, with an id made from the day. */
 export async function writeDay(cwd: string, day: string, pages: readonly string[]): Promise<void> {
   const rows = pages.map((page, index) => `${day.slice(8)}${index},${day},${page},${day} 12:0${index}:00+00`)
