@@ -19,10 +19,15 @@ export function refuseUnknownOptions<Options extends object>(
       hint: `Options here: ${names.join(', ')}`,
     })
   }
-  const unknown = Object.keys(options).find((option) => !names.includes(option))
+  const unknown = unknownOption(options, names)
   if (unknown === undefined) return
   throw new StetError('STET_CONFIG', `${taker} has no option ${unknown}`, {
     hint: `Options here: ${names.join(', ')}`,
     details: { option: unknown },
   })
+}
+
+/** The first option that does not exist; undefined where all do. */
+export function unknownOption(options: object, known: readonly string[]): string | undefined {
+  return Object.keys(options).find((option) => !known.includes(option))
 }

@@ -1,5 +1,6 @@
 import { StetError } from '../errors.ts'
 import { parseColumnType } from '../model/column-type.ts'
+import { unknownOption } from '../model/options.ts'
 import { checkSlicing, microsecondsOf } from './slices.ts'
 import type { DefinedPipeline } from './types.ts'
 
@@ -55,7 +56,7 @@ export function refuseContradictions(pipeline: DefinedPipeline): void {
   const refuse: Refuse = (message, hint) => {
     throw new StetError('STET_CONFIG', `Pipeline "${name}": ${message}`, hint === undefined ? {} : { hint })
   }
-  refuseUnknownOptions(pipeline, refuse)
+  refuseUnknownOfPlaces(pipeline, refuse)
   refuseWrongShapes(pipeline, refuse)
   refuseContradictingWrite(pipeline, refuse)
   refuseContradictingSlices(pipeline, refuse)
@@ -65,7 +66,7 @@ export function refuseContradictions(pipeline: DefinedPipeline): void {
   if (source.columns !== undefined) refuseUndeclaredColumns(pipeline, Object.keys(source.columns), refuse)
 }
 
-function refuseUnknownOptions(pipeline: DefinedPipeline, refuse: Refuse): void {
+function refuseUnknownOfPlaces(pipeline: DefinedPipeline, refuse: Refuse): void {
   const { write, transform } = pipeline
   for (const [place, value, known] of [
     ['', pipeline, KNOWN.pipeline],
@@ -74,7 +75,7 @@ function refuseUnknownOptions(pipeline: DefinedPipeline, refuse: Refuse): void {
     ['transform.', transform, KNOWN.transform],
     ['incremental.', pipeline.incremental, KNOWN.incremental],
   ] as const) {
-    const unknown = Object.keys(value ?? {}).find((option) => !(known as readonly string[]).includes(option))
+    const unknown = unknownOption(value ?? {}, known)
     if (unknown !== undefined) {
       refuse(`there is no option ${place}${unknown}`, `Options here: ${known.join(', ')}`)
     }
