@@ -61,3 +61,22 @@ test('rejects come in the order of the file, each with its reason (G9)', async (
     [4, '1.5'],
   ])
 })
+
+test('rows at fault are told apart by their part, and wide values are looked for in these only', async () => {
+  await using local = await openLocalEngine()
+  const dates: Contract = {
+    ...CONTRACT,
+    columns: CONTRACT.columns.map((column) => ({ ...column, type: { kind: 'date' } as const })),
+  }
+  const clean = part(`('2024-01-01')`, { file: { path: 'clean.csv' } })
+  const bad = part(`('2024-01-02'), ('2024-02-30')`, { file: { path: 'bad.csv' } })
+  const wide = part(`('12000-01-01'), ('2024-01-03')`, { file: { path: 'wide.csv' } })
+  const landed = await land(local, [clean, bad], dates, RULES)
+  expect(landed).toMatchObject({ read: 3, rejected: 1, unheld: [] })
+  expect(landed.rejects).toMatchObject([{ file: 'bad.csv', line: 2, value: '2024-02-30' }])
+  expect(await local.rows(`select c0::varchar as d, part from ${landed.table} order by all`)).toEqual([
+    { d: '2024-01-01', part: 0 },
+    { d: '2024-01-02', part: 1 },
+  ])
+  expect(await land(local, [clean, bad, wide], dates, RULES)).toMatchObject({ unheld: ['c0'] })
+})

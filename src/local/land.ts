@@ -45,21 +45,21 @@ export async function land(
   const columns = contract.columns
   const shown = rules.keepRejects ?? REJECTS_SHOWN
   const typed = columns.map((column) => `${column.id} ${localTypeOf(column)}`)
-  await local.run(`create table ${table} (${typed.join(', ')}, part integer, raw varchar[])`)
+  await local.run(`create table ${table} (${typed.join(', ')}, part integer)`)
   for (const [index, part] of parts.entries()) {
     await landPart(local, table, part, index, columns, rules)
   }
   const readByUs = await local.count(`select count(*) from ${table}`)
-  const faulty = await local.count(`select count(*) from ${table} where raw is not null`)
+  const faulty = await local.count(`select count(*) from ${table} where part < 0`)
   const refused: Reject[] = []
   for (const [index, part] of parts.entries()) {
     // A part whose every record was landed has none, and looking for them is another scan.
-    const landed = await local.count(`select count(*) from ${table} where part = ${index}`)
+    const landed = await local.count(`select count(*) from ${table} where ${ofPart(index)}`)
     if (landed === part.records) continue
-    const ofPart = await part.rejects()
+    const rejects = await part.rejects()
     // Not by spreading: a file may hold more rejects than a call can have arguments.
-    for (const reject of ofPart) refused.push(reject)
-    requireAllRecords(part, landed, ofPart.length)
+    for (const reject of rejects) refused.push(reject)
+    requireAllRecords(part, landed, rejects.length)
   }
   if (faulty === 0) {
     return {
@@ -70,19 +70,16 @@ export async function land(
       unheld: [],
     }
   }
-  const unheld = await unheldColumns(local, table, columns)
+  const faultyParts = await partsWithFaults(local, table, parts)
+  const unheld = await unheldColumns(local, faultyParts, columns)
   const found: Reject[] = []
   if (unheld.length === 0) {
-    const partsWithFaults = await local.rows(
-      `select distinct part from ${table} where raw is not null order by part`,
-    )
-    for (const { part: index } of partsWithFaults) {
-      const part = parts[Number(index)]
-      if (part === undefined || found.length >= shown) break
+    for (const part of faultyParts) {
+      if (found.length >= shown) break
       found.push(...(await explain(local, part, columns, rules)))
     }
   }
-  await local.run(`delete from ${table} where raw is not null`)
+  await local.run(`delete from ${table} where part < 0`)
   return {
     table,
     read: readByUs + refused.length,
@@ -115,8 +112,8 @@ async function landPart(
     local.run(`insert into ${table} ${landingSql(select, columns, rules, index)}`)
   const wanted = names(columns)
   const isComplete = async () =>
-    (await local.count(`select count(*) from ${table} where part = ${index}`)) === part.records
-  const empty = () => local.run(`delete from ${table} where part = ${index}`)
+    (await local.count(`select count(*) from ${table} where ${ofPart(index)}`)) === part.records
+  const empty = () => local.run(`delete from ${table} where ${ofPart(index)}`)
   const early = await landEarly(part, wanted, insert)
   if (early === 'holds' && (await isComplete())) return
   if (early !== 'none') await empty()
@@ -206,7 +203,14 @@ function faultsSql(
   )
 }
 
-/** One scan: each column's value, and the whole row as text where any of them is at fault. */
+/** A row at fault has the complement of its part's index: one small column says both, and costs next to nothing. */
+const faulty = (part: number): number => -1 - part
+
+function ofPart(part: number): string {
+  return `part in (${part}, ${faulty(part)})`
+}
+
+/** One scan: each column's value, and where the row comes from. */
 function landingSql(
   select: string,
   columns: readonly ContractColumn[],
@@ -215,8 +219,7 @@ function landingSql(
 ): string {
   return `
     select ${columns.map((column) => `v_${column.id}`).join(', ')},
-           ${part},
-           case when ${faultsSql(columns, rules).join(' or ')} then [${columns.map((column) => column.id).join(', ')}] end
+           case when ${faultsSql(columns, rules).join(' or ')} then ${faulty(part)} else ${part} end
       from (select s.*, ${valuesSql(columns, rules).join(', ')}
               from (${select}) as s)`
 }
@@ -230,19 +233,39 @@ export function reasonForNull(column: ContractColumn): string {
     : 'is NULL, and the table does not take NULL there'
 }
 
-async function unheldColumns(
+async function partsWithFaults(
   local: LocalConnection,
   table: string,
+  parts: readonly SourcePart[],
+): Promise<readonly SourcePart[]> {
+  const rows = await local.rows(
+    `select distinct -1 - part as index from ${table} where part < 0 order by index`,
+  )
+  return rows.flatMap((row) => parts[Number(row.index)] ?? [])
+}
+
+/** Reads the parts again for columns that hold valid values which the local type cannot hold. */
+async function unheldColumns(
+  local: LocalConnection,
+  parts: readonly SourcePart[],
   columns: readonly ContractColumn[],
 ): Promise<string[]> {
-  const tests = columns
-    .map((column, position) => ({
-      column,
-      sql: column.asText ? 'false' : wideSql(column, `raw[${position + 1}]`),
-    }))
-    .map(({ column, sql }) => `coalesce(bool_or(${sql}), false) as ${column.id}`)
-  const [row] = await local.rows(`select ${tests.join(', ')} from ${table} where raw is not null`)
-  return columns.filter((column) => row?.[column.id] === true).map((column) => column.id)
+  const tests = columns.flatMap((column) => {
+    const raw = `s.${column.id}`
+    const isWide = wideSql(column, raw)
+    // Only of what the engine cannot read: the test is dear. In a CASE, because AND has no order.
+    const sql = `case when ${raw} is not null and (${readSql(column, raw)}) is null then ${isWide} end`
+    return isWide === 'false' ? [] : [{ column, sql }]
+  })
+  if (tests.length === 0) return []
+  const found = new Set<string>()
+  for (const part of parts) {
+    const [row] = await local.rows(`
+      select ${tests.map(({ column, sql }) => `coalesce(bool_or(${sql}), false) as ${column.id}`).join(', ')}
+        from (${selectSurely(part, columns)}) as s`)
+    for (const { column } of tests) if (row?.[column.id] === true) found.add(column.id)
+  }
+  return [...found]
 }
 
 /** Reads a part again, in its own order, to give its rejects a place and a reason. */

@@ -174,7 +174,8 @@ function readTyped(type: ColumnType, raw: string): string {
       // Only texts with an offset may reach the cast to timestamptz: a zone's name in one row changes how it reads the
       // next naive one. Years near the edges are left to the definition, since an offset can lead out of them.
       return `
-        case when regexp_full_match(${raw}, '${momentPattern(type)}') then ${cast}
+        case ${asPrinted(type, raw)}
+             when regexp_full_match(${raw}, '${momentPattern(type)}') then ${cast}
              ${otherwise(type, raw)} end`
     case 'time':
       return type.precision === undefined || type.precision === 6
@@ -196,6 +197,16 @@ const OFFSET = '(Z|[+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)'
 function momentPattern(type: Extract<ColumnType, { kind: 'timestamp' | 'timestamptz' }>): string {
   const offset = type.kind === 'timestamptz' ? OFFSET : ''
   return `[1-8][0-9]{3}-[0-9]{2}-[0-9]{2}[ T]${TIME}${fraction(type.precision)}${offset}`
+}
+
+/** A text as the engine prints it in UTC, which most exports do, is found by printing it: in half the time of a pattern. */
+function asPrinted(type: Extract<ColumnType, { kind: 'timestamp' | 'timestamptz' }>, raw: string): string {
+  if ((type.precision ?? 6) < 6) return ''
+  const naive = `try_cast(${raw} as timestamp)`
+  const isInside = `${naive} between timestamp '1000-01-01 00:00:00' and timestamp '8999-12-31 23:59:59.999999'`
+  return type.kind === 'timestamp'
+    ? `when ${naive}::varchar = ${raw} and ${isInside} then ${naive}`
+    : `when ${naive}::varchar || '+00' = ${raw} and ${isInside} then make_timestamptz(epoch_us(${naive}))`
 }
 
 /** Fraction digits beyond the precision must be zeros. */

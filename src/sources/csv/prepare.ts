@@ -44,6 +44,8 @@ export interface PartFile {
 export interface Looks extends AsyncDisposable {
   readonly context: SourceContext
   add<T>(look: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /** Lets the first one begin. They share this thread with everything that is asked of the engine until then. */
+  begin(): void
   /** Resolves after the last one; throws what the first one that failed has thrown. */
   done(): Promise<void>
 }
@@ -52,9 +54,13 @@ export interface Looks extends AsyncDisposable {
 export function lookOneByOne(context: SourceContext): Looks {
   const closing = new AbortController()
   const signal = AbortSignal.any([context.signal, closing.signal])
-  let last: Promise<void> = Promise.resolve()
+  let begin = () => {}
+  let last = new Promise<void>((resolve) => {
+    begin = resolve
+  })
   return {
     context,
+    begin: () => begin(),
     add: (look) => {
       const found = last.then(() => look(signal))
       last = found.then(() => undefined)
@@ -62,9 +68,13 @@ export function lookOneByOne(context: SourceContext): Looks {
       last.catch(() => undefined)
       return found
     },
-    done: () => last,
+    done: () => {
+      begin()
+      return last
+    },
     [Symbol.asyncDispose]: async () => {
       closing.abort()
+      begin()
       await last.catch(() => undefined)
     },
   }
@@ -111,7 +121,10 @@ export async function prepareFile(
     delimiter,
     measured: () => found,
     expected: { readable, longest: 0, splittable: true },
-    looked: () => look,
+    looked: () => {
+      looks.begin()
+      return look
+    },
   }
 }
 
