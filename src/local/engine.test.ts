@@ -44,3 +44,11 @@ test('a temporary folder that cannot be used is named', async () => {
     message: expect.stringContaining('/nowhere/at/all'),
   })
 })
+
+test('an engine with a limit has a thread that returns memory to the system', async () => {
+  await using free = await openLocalEngine()
+  await using bounded = await openLocalEngine({ memoryLimit: '1GB' })
+  const returns = async (engine: typeof free) =>
+    (await engine.rows(`select current_setting('allocator_background_threads') as set`))[0]?.set
+  expect([await returns(free), await returns(bounded)]).toEqual([false, true])
+})
