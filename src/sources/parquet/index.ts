@@ -6,6 +6,7 @@ import type { OpenSource, Source, SourceContext, SourceField, SourcePart } from 
 import { type InputFile, openFiles } from '../shared/files.ts'
 import { patternsOf } from '../shared/resolve.ts'
 import { rowAsJson } from '../shared/text-table.ts'
+import type { Loss } from './loss.ts'
 import { type ParquetColumn, readSchema, relationOf } from './schema.ts'
 
 export interface ParquetOptions<C extends Columns> {
@@ -75,7 +76,7 @@ function partOf(local: LocalConnection, input: InputFile, columns: readonly Parq
       const values = wanted.map((name, i) => {
         const column = columns.find((candidate) => candidate.name === name)
         if (column === undefined) throw noColumn(file.path, name, columns)
-        if (column.nanoseconds) throw inNanoseconds(file.path, name)
+        if (column.loss !== null) throw losesValues(file.path, name, column.loss)
         return `${column.text(column.local)} as c${i}`
       })
       return `select ${values.join(', ')} from ${relationOf(input)}`
@@ -106,13 +107,9 @@ function noColumn(path: string, name: string, columns: readonly ParquetColumn[])
   })
 }
 
-function inNanoseconds(path: string, name: string): StetError {
-  return new StetError(
-    'STET_SOURCE',
-    `Cannot read "${path}": its column "${name}" holds instants in nanoseconds, of which three digits would be lost (G9)`,
-    {
-      hint: "Write it with microseconds (in pandas and pyarrow: coerce_timestamps='us'), or leave the column out",
-      details: { file: path, column: name },
-    },
-  )
+function losesValues(path: string, name: string, { reason, cure }: Loss): StetError {
+  return new StetError('STET_SOURCE', `Cannot read "${path}": its column "${name}" ${reason}`, {
+    hint: `${cure}, or leave the column out`,
+    details: { file: path, column: name },
+  })
 }

@@ -143,6 +143,57 @@ describe('values', () => {
   })
 })
 
+describe('columns', () => {
+  // The engine writes no such files: what it wrote is changed in the file's schema, and the data with it means another number.
+  test.each([
+    ['a decimal', '123::decimal(38,2)'],
+    ['a decimal in a list', '[123::decimal(38,2)]'],
+    ['a decimal in a struct', '{a: 1, d: 123::decimal(38,2)}'],
+  ])(
+    'with more digits than can be read are refused, which would become other numbers: %s (G9)',
+    async (_, value) => {
+      const path = await put('wide.parquet', `select 1 as id, ${value} as v`)
+      await patch(path, '\x15\x04\x15\x4c', '\x15\x04\x15\x4e')
+      await using open = await parquet({ files: 'wide.parquet' }).open(contextOf())
+      expect(await valuesOf(open, ['id'])).toEqual([['1']])
+      await expect(valuesOf(open, ['id', 'v'])).rejects.toMatchObject({
+        code: 'STET_SOURCE',
+        message: expect.stringContaining('its column "v" holds decimals of 39 digits'),
+        hint: expect.stringContaining('leave the column out'),
+      })
+    },
+  )
+
+  test.each([
+    ['of a struct', '{field_x: 1, other: [1], field_y: 2}'],
+    ['of a struct in a list', '[{other: {a: 1}, field_x: 1, field_y: 2}]'],
+  ])(
+    'with fields %s that differ in case only are refused, of which one would be called otherwise (G9)',
+    async (_, value) => {
+      await patch(await put('twins.parquet', `select 1 as id, ${value} as v`), 'field_y', 'Field_X')
+      await using open = await parquet({ files: 'twins.parquet' }).open(contextOf())
+      expect(await valuesOf(open, ['id'])).toEqual([['1']])
+      await expect(valuesOf(open, ['v'])).rejects.toMatchObject({
+        code: 'STET_SOURCE',
+        message: expect.stringContaining('"v" holds the fields "field_x" and "Field_X"'),
+      })
+    },
+  )
+
+  test('with one name in two groups, in any case, are read', async () => {
+    await put('a.parquet', 'select {a: {x: 1}, b: {X: 2}, x: 3} as v, 4 as "X"')
+    await using open = await parquet({ files: 'a.parquet' }).open(contextOf())
+    expect(await valuesOf(open, ['v', 'X'])).toEqual([['{"a":{"x":1},"b":{"X":2},"x":3}', '4']])
+  })
+
+  test('that their writer calls null are text, since nobody knows yet what they will hold', async () => {
+    await patch(await put('a.parquet', 'select 1 as id, null::uuid as v'), '\xec\0\0', '\xbc\0\0')
+    await using open = await parquet({ files: 'a.parquet' }).open(contextOf())
+    expect(typesOf(open)).toEqual(['integer', 'text'])
+    expect(await valuesOf(open)).toEqual([['1', null]])
+  })
+})
+
 describe('files', () => {
   test('are matched by name, whatever the order of their columns', async () => {
     await put('a.parquet', 'select 1 as id, 2 as n')

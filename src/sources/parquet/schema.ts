@@ -2,6 +2,7 @@ import { StetError } from '../../errors.ts'
 import { quoteIdentifier, quotePath } from '../../local/quote.ts'
 import type { LocalConnection } from '../../model/local.ts'
 import type { InputFile } from '../shared/files.ts'
+import { type Loss, lossOf, type StoredElement } from './loss.ts'
 import { type ParquetType, parquetTypeOf } from './text.ts'
 
 /** A column of a Parquet file. */
@@ -10,8 +11,8 @@ export interface ParquetColumn extends ParquetType {
   readonly name: string
   /** As the local engine calls it, quoted: of two names that differ in case only, it changes one. */
   readonly local: string
-  /** Whether it holds instants in nanoseconds, of which the local engine's reader cuts three digits without a word. */
-  readonly nanoseconds: boolean
+  /** What the local engine's reader would lose of its values without a word; null where it loses nothing. */
+  readonly loss: Loss | null
   /** Whether it is stored in the old form of timestamps, which also has nanoseconds. */
   readonly int96: boolean
 }
@@ -37,10 +38,10 @@ export async function readSchema(
     const columns = described.map((row, i): ParquetColumn => {
       const stored = elements[i] ?? []
       return {
-        ...parquetTypeOf(String(row.column_type)),
+        ...parquetTypeOf(stored[0]?.logical === 'NullType()' ? 'VARCHAR' : String(row.column_type)),
         name: stored[0]?.name ?? String(row.column_name),
         local: quoteIdentifier(String(row.column_name)),
-        nanoseconds: stored.some(({ logical }) => /isAdjustedToUTC=1.*NanoSeconds/.test(logical)),
+        loss: lossOf(stored),
         int96: stored.some(({ type }) => type === 'INT96'),
       }
     })
@@ -59,21 +60,15 @@ export async function readSchema(
   }
 }
 
-interface Element {
-  readonly name: string
-  readonly type: string
-  readonly logical: string
-}
-
 /** The schema's elements, those of one column together; it is stored as a tree in depth-first order below one root. */
 async function topLevelOf(
   local: LocalConnection,
   input: InputFile,
-): Promise<readonly (readonly Element[])[]> {
+): Promise<readonly (readonly StoredElement[])[]> {
   const rows = await local.rows(`
-    select name, type, logical_type, num_children
+    select name, type, logical_type, num_children, precision
       from parquet_schema(${quotePath(input.path)})`)
-  const columns: Element[][] = []
+  const columns: StoredElement[][] = []
   let below = 0
   for (const row of rows.slice(1)) {
     if (below === 0) columns.push([])
@@ -83,6 +78,8 @@ async function topLevelOf(
       name: String(row.name),
       type: String(row.type),
       logical: String(row.logical_type),
+      children: Number(row.num_children ?? 0),
+      precision: Number(row.precision ?? 0),
     })
   }
   return columns
