@@ -1,3 +1,4 @@
+import { callSql } from '../../local/functions.ts'
 import { quoteLiteral } from '../../local/quote.ts'
 import type { ContractColumn } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
@@ -23,8 +24,16 @@ const EXACT_BY_NATIVE: Readonly<Record<string, string>> = {
   TIMESTAMP_S: momentPattern('(\\.0+)?'),
   TIMESTAMP_MS: momentPattern('(\\.[0-9]{1,3}0*)?'),
   TIMESTAMP_NS: momentPattern('(\\.[0-9]{1,9})?'),
+  TIME_NS: '[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,9}0*)?)?',
   'TIME WITH TIME ZONE': '[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2}){0,2})',
 }
+
+/** What an interval would lose: it keeps whole microseconds, in whatever unit they are written. */
+const CUT_INTERVAL =
+  '\\.[0-9]{6}[0-9]*[1-9]|\\.[0-9]{3}[0-9]*[1-9][0-9]* *m(illi|s)|\\.[0-9]*[1-9][0-9]* *(micro|us)'
+
+/** A quote doubled inside of an element, which DuckDB takes for the end of one and the beginning of another. */
+const DOUBLED_QUOTE = `[^\\[,{(:=\\s](''|"")|(''|"")[^\\],}):=\\s]`
 
 function momentPattern(fraction: string): string {
   return `(${DAY}([ T][0-9]{1,2}:[0-9]{2}(:[0-9]{2}${fraction})?)?( \\(BC\\))?|[+-]?infinity)`
@@ -38,25 +47,58 @@ export async function canonicalTexts(
   from: string,
 ): Promise<string> {
   const table = local.newName('canonical')
-  const canonical = comparedForm(column, `try_cast(${storedForm(column, 'text')} as ${native})`)
-  const exact = column.type.kind === 'other' ? exactSql(native) : 'true'
+  const stored = `try_cast(${storedForm(column, 'text')} as ${native})`
+  const forms =
+    column.type.kind === 'other' && isNested(native)
+      ? nestedForms(native)
+      : `select text, ${comparedForm(column, stored)} as canonical, ${column.type.kind === 'other' ? exactSql(native) : 'true'} as exact from texts`
   await local.run(`
     create table ${table} as
+      with texts as (select text from ${from})
     select text,
-           case when ${exact} then canonical end as canonical,
+           case when exact then canonical end as canonical,
            case when canonical is null then ${quoteLiteral(`is not a value of DuckDB's ${native}`)}
-                when not (${exact}) then ${quoteLiteral(`would be changed by DuckDB's ${native}`)}
+                when not exact then ${quoteLiteral(`would be changed by DuckDB's ${native}`)}
            end as reason
-      from (select text, ${canonical} as canonical from ${from})`)
+      from (${forms})`)
   return table
 }
 
 function exactSql(native: string): string {
+  if (native.toUpperCase() === 'INTERVAL')
+    return `not regexp_matches(text, ${quoteLiteral(CUT_INTERVAL)}, 'i')`
   const pattern = EXACT_BY_NATIVE[native.toUpperCase()]
-  if (pattern !== undefined) return `regexp_full_match(trim(text), ${quoteLiteral(pattern)}, 'i')`
-  // Elements of lists, structs and maps are cast by the same lax rules; only what comes out as it went in has lost nothing.
-  const isNested = /[[(]/.test(native) && !/^ENUM\(/i.test(native)
-  return isNested ? `${bareSql('text')} = ${bareSql('canonical')}` : 'true'
+  return pattern === undefined ? 'true' : `regexp_full_match(trim(text), ${quoteLiteral(pattern)}, 'i')`
+}
+
+/** Lists, structs, maps and unions. */
+function isNested(native: string): boolean {
+  return /[[(]/.test(native) && !/^ENUM\(/i.test(native)
+}
+
+/**
+ * Elements of lists, structs and maps are cast by the same lax rules as single values; only what comes out as it went in
+ * has lost nothing. It may go in as DuckDB prints it or as JSON, which is how other sources hold such values.
+ */
+function nestedForms(native: string): string {
+  const isSameJson = (value: string) =>
+    `${callSql('json_identity', `to_json(${value})::varchar`)} = ${callSql('json_identity', 'text')}`
+  const isOwnForm = `
+    (${bareSql('text')} = ${bareSql('cast_value::varchar')} and not regexp_matches(text, ${quoteLiteral(DOUBLED_QUOTE)}))`
+  // A map with a key twice is an error of try_cast, too. In Stet's form of a document every key is there once, the last one,
+  // as jsonb has it.
+  // What DuckDB prints is what is compared and written: it has to be read back as the same.
+  const isReadBack = (value: string) =>
+    `try_cast(${value}::varchar as ${native}) is not distinct from ${value}`
+  return `
+    select text, cast_exact or json_exact as exact,
+           case when json_exact and not cast_exact then json_form else coalesce(cast_form, json_form) end as canonical
+      from (select text, cast_value::varchar as cast_form, json_value::varchar as json_form,
+                   coalesce((${isOwnForm} or ${isSameJson('cast_value')}) and ${isReadBack('cast_value')}, false) as cast_exact,
+                   coalesce(${isSameJson('json_value')} and ${isReadBack('json_value')}, false) as json_exact
+              from (select text, try(try_cast(text as ${native})) as cast_value,
+                           try_cast(${callSql('json', 'text')}::json as ${native}) as json_value
+                      from texts))`
 }
 
 function bareSql(text: string): string {
