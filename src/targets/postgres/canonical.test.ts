@@ -21,6 +21,43 @@ const EXAMPLES: readonly Example[] = [
   { type: 'bit(3)', forms: { '101': '101' }, refused: ['1', '1010', '2'] },
   { type: 'mood', forms: { happy: 'happy' }, refused: ['grim', "it's", '\\', '"'] },
   { type: 'even', forms: { '2': '2' }, refused: ['3', 'x'] },
+  // Without an offset the session's zone would be taken, with one too many it would be dropped, and 01/02/03 is any day.
+  { type: 'timetz', forms: { '10:00Z': '10:00:00+00' }, refused: ['10:00', '10:00 EST'] },
+  {
+    type: 'timestamptz[]',
+    forms: {
+      '{"2024-01-01 10:00:00.5+02",NULL,infinity}': '{"2024-01-01 08:00:00.5+00",NULL,infinity}',
+      '[0:0]={0044-03-15 10:00+00 BC}': '[0:0]={"0044-03-15 10:00:00+00 BC"}',
+    },
+    refused: ['{2024-01-01 10:00}', '{2024-01-01}', '{2024-01-01 10:00Z,2024-01-01 10:00}'],
+  },
+  {
+    type: 'tstzrange',
+    forms: { '[2024-01-01 10:00+02,)': '["2024-01-01 08:00:00+00",)' },
+    refused: ['[2024-01-01 10:00,)', '[now,)'],
+  },
+  {
+    type: 'timestamp[]',
+    forms: { '{2024-01-01}': '{"2024-01-01 00:00:00"}' },
+    refused: ['{2024-01-01 10:00+02}', '{2024-01-01 10:00:00.1234567}', '{today}'],
+  },
+  {
+    type: 'date[]',
+    forms: { '{2024-01-01,0044-03-15 BC}': '{2024-01-01,"0044-03-15 BC"}' },
+    refused: ['{01/02/03}', '{2024-01-01 10:00}', '{Jan 1 2024}'],
+  },
+  {
+    type: 'daterange',
+    forms: { '[2024-01-01,2024-01-02]': '[2024-01-01,2024-01-03)' },
+    refused: ['[01/02/03,)'],
+  },
+  { type: 'time[]', forms: { '{10:00}': '{10:00:00}' }, refused: ['{10:00+02}'] },
+  {
+    type: 'interval',
+    forms: { '1.5 ms': '00:00:00.0015', '1.2345 mins': '00:01:14.07' },
+    refused: ['0.0001 milliseconds', '0.5 us', '00:00:00.0000001'],
+  },
+  { type: 'date_kind', forms: { '2 days': '2 days' }, refused: ['3 days'] },
   { type: 'tsvector', forms: { 'b a': "'a' 'b'" }, refused: [] },
 ]
 
@@ -32,6 +69,7 @@ for (const { name, url } of postgresServers()) {
         await using db = await connect(database)
         await db.client.query(`
           create type mood as enum ('sad', 'happy');
+          create type date_kind as enum ('1 day', '2 days');
           create domain even as smallint check (value % 2 = 0);
           create table t (k text primary key, v ${type})`)
         await using local = await openLocalEngine()

@@ -109,12 +109,53 @@ export function clockSql(type: string): string {
   return `x ~* '\\m(now|today|tomorrow|yesterday|allballs|epoch)\\M'`
 }
 
+const DAY = String.raw`\d{4,}-\d\d-\d\d`
+const TIME_OF_DAY = String.raw`\d\d:\d\d(:\d\d(\.\d+)?)?`
+const OFFSET = String.raw` ?(Z|[+-]\d\d(:?\d\d){0,2})`
+
+/** How dates and times have to be written in types that Stet does not read itself: the type, a pattern, and that in words. */
+const MOMENTS: readonly (readonly [type: RegExp, pattern: string, wanted: string])[] = [
+  [/^(timetz|time with time zone)(\[\])*$/i, `${TIME_OF_DAY}${OFFSET}`, 'HH:MM:SS+02:00'],
+  [/^time( without time zone)?(\[\])*$/i, TIME_OF_DAY, 'HH:MM:SS'],
+  [
+    /^(timestamptz|timestamp with time zone|tstz(multi)?range)(\[\])*$/i,
+    `${DAY}[ T]${TIME_OF_DAY}${OFFSET}`,
+    'YYYY-MM-DD HH:MM:SS+02:00',
+  ],
+  [
+    /^(timestamp( without time zone)?|ts(multi)?range)(\[\])*$/i,
+    `${DAY}([ T]${TIME_OF_DAY})?`,
+    'YYYY-MM-DD HH:MM:SS',
+  ],
+  [/^date((multi)?range)?(\[\])*$/i, DAY, 'YYYY-MM-DD'],
+]
+
+/**
+ * Whether a text holds a date or time, in an array or range or alone, in a form that the server would complete or cut: one
+ * without an offset gets the session's, an offset or a time too many is dropped, `01/02/2024` is read one way of two (G9).
+ */
+export function looseSql(base: string): string {
+  const pattern = MOMENTS.find(([type]) => type.test(base))?.[1]
+  if (pattern === undefined) return 'false'
+  // What is left without the bounds of an array, and without what is written as it should be, has no digit.
+  const bare = String.raw`regexp_replace(x, '^(\[[+-]?\d+:[+-]?\d+\])+=', '')`
+  return `regexp_replace(${bare}, '${pattern}', '', 'gi') ~ '[0-9]'`
+}
+
+function wantedMoment(base: string): string {
+  return MOMENTS.find(([type]) => type.test(base))?.[2] ?? ''
+}
+
 /** Whether a text loses something in a type that has no modifier to compare with. */
 export function cutSql(base: string): string {
   if (base === 'name') return 'octet_length(x) > 63'
   if (base === '"char"') return 'octet_length(x) > 1'
   if (base === 'oid') return `x !~ '^[0-9]+$'`
   if (base === 'money') return `x ~ '[.][0-9]{2}[0-9]*[1-9]'`
+  // Fractions of a smaller unit say as little as seven digits of a second.
+  if (/^interval\b/i.test(base)) {
+    return `x ~* '[.][0-9]{6}[0-9]*[1-9]|[.][0-9]{3}[0-9]*[1-9][0-9]* *m(illi|s)|[.][0-9]*[1-9][0-9]* *(micro|us)'`
+  }
   // Seven and more digits after the point: all of these types keep microseconds.
   return /time|interval|^ts(tz)?(multi)?range/i.test(base) ? `x ~ '[.][0-9]{6}[0-9]*[1-9]'` : 'false'
 }
@@ -131,9 +172,10 @@ function querySql({ table, column }: CanonicalOptions, texts: string): string {
   const whole = storage === base ? 'true' : `x::${base} is not distinct from x::${storage}::${base}`
   // In this order: a cast must not be tried on a text that is refused for what it says.
   return `select 1, x,
-            case when ${clockSql(type)} or ${cutSql(base)} then null when ${whole} then x::${type}::text end,
+            case when ${clockSql(type)} or ${cutSql(base)} or ${looseSql(base)} then null when ${whole} then x::${type}::text end,
             case when ${clockSql(type)} then 'holds a word that the database turns into the clock'
                  when ${cutSql(base)} then 'would be rounded or cut to ${storage.replaceAll("'", "''")}'
+                 when ${looseSql(base)} then 'holds a date or time that is not written as ${wantedMoment(base)}'
                  when not (${whole}) then 'would be rounded or cut to ${storage.replaceAll("'", "''")}' end
        from unnest(${texts}) as x`
 }

@@ -1,7 +1,7 @@
 import { quoteLiteral } from '../../../local/quote.ts'
 import { FALSE_WORDS, TRUE_WORDS } from '../../../local/typing/reading.ts'
 import type { ColumnType, ContractColumn } from '../../../model/columns.ts'
-import { clockSql, cutSql } from '../canonical.ts'
+import { clockSql, cutSql, looseSql } from '../canonical.ts'
 import type { CatalogColumn } from '../catalog.ts'
 
 /** How a column of the query's answer becomes a value of the table's column. */
@@ -123,7 +123,7 @@ function syntaxOf(type: ColumnType, base: string): string {
     case 'bytea':
       return is('\\\\x([0-9a-fA-F]{2})*')
     default:
-      return `not (${clockSql(base)} or ${cutSql(base)})`
+      return `not (${clockSql(base)} or ${cutSql(base)} or ${looseSql(base)})`
   }
 }
 
