@@ -122,3 +122,36 @@ describe('a first load', () => {
     ])
   })
 })
+
+test('a first load of very many columns chooses what it chooses for few', async () => {
+  const kinds = [
+    ['1', '2'],
+    ['1.5', '2'],
+    ['2024-01-01', null],
+    ['2024-01-01T10:00:00Z', null],
+    ['2024-01-01T10:00:00', '2024-01-02T10:00:00'],
+    ['1e-7', '0.5'],
+    ['1E5', '7'],
+    ['true', 'false'],
+    ['007', '1'],
+    [null, '2024-02-30'],
+    ['Eve', '1'],
+    [null, null],
+  ] as const
+  const ids = Array.from({ length: 360 }, (_, column) => `c${column}`)
+  const row = (at: 0 | 1) =>
+    ids.map((id, column) => {
+      const text = kinds[column % kinds.length]?.[at] ?? null
+      return `${text === null ? 'null' : `'${text}'`}::varchar as ${id}`
+    })
+  const select = `select ${row(0).join(', ')} union all select ${row(1).join(', ')}`
+  const fields = ids.map((id) => ({ id, name: id, key: false }))
+  const many = await inferTypes(local, select, fields)
+  const few = await inferTypes(local, select, fields.slice(0, kinds.length))
+  expect(many.map(({ type, why }) => [formatColumnType(type), why])).toEqual(
+    ids.map((_, column) => {
+      const found = few[column % kinds.length]
+      return [found === undefined ? '' : formatColumnType(found.type), found?.why]
+    }),
+  )
+})

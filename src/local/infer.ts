@@ -55,6 +55,7 @@ interface Findings {
   readonly decimals: number
   /** Digits of a number that is written with an exponent, at most. */
   readonly mantissaDigits: number
+  /** Asked for a field that says which row is newer, else false. */
   readonly fitsBigint: boolean
 }
 
@@ -141,13 +142,20 @@ function chooseFloat({ integerDigits, decimals, mantissaDigits }: Findings): Cho
     : text(`some numbers have an exponent, and some more than the ${FLOAT_DIGITS} digits that a float keeps`)
 }
 
+/**
+ * From so many columns on, a glance at which of them hold dates or exponents at all pays for reading the rows once more:
+ * the engine takes 10 ms a column to get ready for the tests of these.
+ */
+const COLUMNS_WIDE = 300
+
 async function look(
   local: LocalConnection,
   select: string,
   fields: readonly UntypedField[],
 ): Promise<readonly Findings[]> {
-  const shapes = fields.map(({ id }) => `${id}, ${shapeSql(id)} as shape_${id}`)
-  const columns = fields.flatMap(({ id }) => {
+  const hints = fields.length < COLUMNS_WIDE ? undefined : await glance(local, select, fields)
+  const shapes = fields.map(({ id }) => `${id}, ${shapeSql(id, hints?.get(id))} as shape_${id}`)
+  const columns = fields.flatMap(({ id, newest }) => {
     // A case and not a filter: the arguments of a filtered aggregate are computed for every row all the same.
     const of = (shape: Shape, sql: string) => `case when shape_${id} = ${bitOf(shape)} then ${sql} end`
     return [
@@ -155,8 +163,13 @@ async function look(
       `max(${of('integer', `strlen(ltrim(${id}, '-'))`)}) as digits_${id}`,
       `max(${of('decimal', `instr(ltrim(${id}, '-'), '.') - 1`)}) as before_point_${id}`,
       `max(${of('decimal', `strlen(${id}) - instr(${id}, '.')`)}) as decimals_${id}`,
-      `max(${of('exponent', `strlen(regexp_replace(split_part(lower(${id}), 'e', 1), '[-.]', '', 'g'))`)}) as mantissa_${id}`,
-      `bool_and(${of('integer', `try_cast(${id} as bigint) is not null`)}) as bigint_${id}`,
+      hints?.get(id)?.exponents === false
+        ? `null as mantissa_${id}`
+        : `max(${of('exponent', `strlen(regexp_replace(split_part(lower(${id}), 'e', 1), '[-.]', '', 'g'))`)}) as mantissa_${id}`,
+      // Of others the length of the digits decides.
+      newest === true
+        ? `bool_and(${of('integer', `try_cast(${id} as bigint) is not null`)}) as bigint_${id}`
+        : `false as bigint_${id}`,
     ]
   })
   const [row] = await local.rows(`
@@ -173,30 +186,58 @@ async function look(
   }))
 }
 
+/** Which kinds of values a column may hold. What is false holds for none of them. */
+interface Hints {
+  readonly dates: boolean
+  readonly exponents: boolean
+}
+
+async function glance(
+  local: LocalConnection,
+  select: string,
+  fields: readonly UntypedField[],
+): Promise<ReadonlyMap<string, Hints>> {
+  const columns = fields.flatMap(({ id }) => [
+    `bool_or(${id} like '${DATE_LIKE}') as dates_${id}`,
+    `bool_or(contains(lower(${id}), 'e')) as exponents_${id}`,
+  ])
+  const [row] = await local.rows(`select ${columns.join(', ')} from (${select})`)
+  return new Map(
+    fields.map(({ id }) => [
+      id,
+      { dates: row?.[`dates_${id}`] === true, exponents: row?.[`exponents_${id}`] === true },
+    ]),
+  )
+}
+
+const DATE_LIKE = '____-__-__%'
+
 /** Shapes are bits, so that one aggregate gathers all of a column. */
 function bitOf(shape: Shape): number {
   return 1 << SHAPES.indexOf(shape)
 }
 
 /** Cheap looks come first: most text is told from the rest by its first character, and dates by their dashes. */
-function shapeSql(id: string): string {
+function shapeSql(id: string, hints: Hints = { dates: true, exponents: true }): string {
   const reads = (type: ColumnType) => `${readSql(columnOf(id, type), id)} is not null`
   const matches = (pattern: string) => `regexp_full_match(${id}, '${pattern}')`
-  return `
-    (case when ${id} is null then null
-          when not ${id} between '+' and ':' then
-            case when strlen(${id}) <= 5 and lower(${id}) in ('true', 'false') then ${bitOf('boolean')}
-                 else ${bitOf('other')} end
-          when ${id} like '____-__-__%' then
+  const date = `
+          when ${id} like '${DATE_LIKE}' then
             case when strlen(${id}) = 10 and ${reads({ kind: 'date' })} then ${bitOf('date')}
                  when strlen(${id}) = 10 then ${bitOf('other')}
                  when ${reads({ kind: 'timestamptz' })} then ${bitOf('timestamptz')}
                  when ${reads({ kind: 'timestamp' })} then ${bitOf('timestamp')}
-                 else ${bitOf('other')} end
+                 else ${bitOf('other')} end`
+  const exponent = `
+          when ${matches('-?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)[eE][+-]?[0-9]+')} and ${reads({ kind: 'double' })} then ${bitOf('exponent')}`
+  return `
+    (case when ${id} is null then null
+          when not ${id} between '+' and ':' then
+            case when strlen(${id}) <= 5 and lower(${id}) in ('true', 'false') then ${bitOf('boolean')}
+                 else ${bitOf('other')} end${hints.dates ? date : ''}
           when ${matches('0|-?[1-9][0-9]*')} then ${bitOf('integer')}
           when ${matches('-?(0|[1-9][0-9]*)?\\.[0-9]+')} then ${bitOf('decimal')}
-          when ${matches('[+-]?[0-9]+(\\.[0-9]*)?')} then ${bitOf('zeros')}
-          when ${matches('-?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)[eE][+-]?[0-9]+')} and ${reads({ kind: 'double' })} then ${bitOf('exponent')}
+          when ${matches('[+-]?[0-9]+(\\.[0-9]*)?')} then ${bitOf('zeros')}${hints.exponents ? exponent : ''}
           else ${bitOf('other')} end)::integer`
 }
 
