@@ -27,6 +27,7 @@ export type {
   Applied,
   CommitExtras,
   History,
+  Judge,
   OpenTargetOptions,
   RecordEditor,
   RowsInScope,

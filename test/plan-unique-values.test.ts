@@ -134,3 +134,103 @@ describe('a plan knows of a second unique rule what a run will find', () => {
     })
   })
 })
+
+describe('a plan says what it does not work out', () => {
+  const RULED = [
+    'create table kind (id bigint primary key)',
+    'insert into kind values (1)',
+    'create table part (id bigint primary key, kind bigint references kind (id), weight bigint check (weight > 0))',
+    'insert into part values (1, 1, 5)',
+  ]
+  const load = (into: string, table = 'part') =>
+    ['load', 'parts.csv', '--into', into, '--table', table, '--key', 'id', '--plan', '--json'] as const
+
+  test('PostgreSQL: checks and foreign keys, where the difference meets them', async () => {
+    const url = await freshDatabase()
+    await using db = await connect(url)
+    for (const sql of RULED) await db.client.query(sql)
+    await writeFile(join(cwd, 'parts.csv'), 'id,kind,weight\n2,9,-1\n')
+    const noticesOf = async (...args: string[]) =>
+      ((await runCli(args, { cwd })).document() as { notices: string[] }).notices
+    expect(await noticesOf(...load(url))).toEqual([
+      'A plan does not evaluate check constraint part_weight_check, foreign key part_kind_fkey: whether they take the change, only the run can tell',
+    ])
+    await writeFile(join(cwd, 'parts.csv'), 'id,kind,weight\n1,1,5\n')
+    expect(await noticesOf(...load(url))).toEqual([])
+    await writeFile(join(cwd, 'kinds.csv'), 'id\n2\n')
+    const replace = ['load', 'kinds.csv', '--table', 'kind', '--key', 'id', '--strategy', 'replace-table']
+    expect(await noticesOf(...replace, '--allow-deletes', '--into', url, '--plan', '--json')).toEqual([
+      'A plan does not evaluate foreign key part_kind_fkey of part: whether it takes the change, only the run can tell',
+    ])
+  })
+
+  test('DuckDB: checks and foreign keys', async () => {
+    const file = join(cwd, 'ruled.duckdb')
+    await byHand(file, ...RULED)
+    await writeFile(join(cwd, 'parts.csv'), 'id,kind,weight\n2,9,-1\n')
+    expect((await runCli([...load(file)], { cwd })).document()).toMatchObject({
+      notices: [
+        expect.stringMatching(/^A plan does not evaluate FOREIGN KEY .*, CHECK.*: whether they take/),
+      ],
+    })
+  })
+})
+
+describe('PostgreSQL: rights that are missing', () => {
+  /** What plan and run say to a user with some rights. */
+  async function asUser(table: string, ...setup: readonly string[]) {
+    const url = await freshDatabase()
+    await using db = await connect(url)
+    const database = new URL(url).pathname.slice(1)
+    const user = `clerk_${database}`
+    await db.client.query(`create role ${user} login; grant create on database ${database} to ${user}`)
+    await db.client.query('create schema sales; create table sales.part (id bigint primary key, v text)')
+    for (const sql of setup) await db.client.query(`${sql} to ${user}`)
+    await writeFile(join(cwd, 'rows.csv'), 'id,v\n1,x\n')
+    const as = new URL(url)
+    as.username = user
+    const args = ['load', 'rows.csv', '--into', as.href, '--table', table, '--key', 'id', '--json']
+    const planned = await runCli([...args, '--plan'], { cwd })
+    const ran = await runCli(args, { cwd })
+    const { error } = ran.document() as { error?: { code: string; hint?: string } }
+    const { obstacle } = planned.document() as { obstacle?: string | null }
+    const clean = (text: string | null | undefined) => text?.replaceAll(user, 'clerk') ?? null
+    return { plan: planned.status, obstacle: clean(obstacle), run: error?.code, hint: clean(error?.hint) }
+  }
+  const refused = (grant: string) => ({
+    plan: 0,
+    obstacle: `The user of the target lacks rights that a run needs: it is refused (STET_PRIVILEGE) until an owner has run: ${grant}`,
+    run: 'STET_PRIVILEGE',
+    hint: `Run once as an owner: ${grant}`,
+  })
+
+  test('on the schema: neither goes on, and both say the grant', async () => {
+    const grant = 'Run once as an owner: grant usage on schema sales to clerk'
+    expect(await asUser('sales.part')).toMatchObject({ plan: 2, run: 'STET_PRIVILEGE', hint: grant })
+  })
+
+  test('to read the table', async () => {
+    const said = await asUser('sales.part', 'grant usage on schema sales')
+    const hint = 'Run once as an owner: grant select, insert, update on sales.part to clerk'
+    expect(said).toMatchObject({ plan: 2, run: 'STET_PRIVILEGE', hint })
+  })
+
+  test('to write the table: the plan foretells it', async () => {
+    const setup = ['grant usage on schema sales', 'grant select, insert on sales.part']
+    expect(await asUser('sales.part', ...setup)).toEqual(refused('grant update on sales.part to clerk'))
+  })
+
+  test('to make the table: the plan foretells it', async () => {
+    expect(await asUser('sales.gear', 'grant usage on schema sales')).toEqual(
+      refused('grant create on schema sales to clerk'),
+    )
+  })
+
+  test('none, where columns are granted one by one', async () => {
+    const setup = [
+      'grant usage on schema sales',
+      'grant select, insert (id, v), update (id, v) on sales.part',
+    ]
+    expect(await asUser('sales.part', ...setup)).toMatchObject({ plan: 0, obstacle: null, run: undefined })
+  })
+})

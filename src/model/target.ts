@@ -85,6 +85,14 @@ export interface UniqueRule {
   readonly rowByRow: boolean
 }
 
+/** A constraint that a plan does not work out: whether it takes the rows, only a run finds out. */
+export interface Judge {
+  /** For people: `check constraint amount_positive`. */
+  readonly name: string
+  /** Whether it judges rows that are written, or rows that are taken away, such as a foreign key of another table. */
+  readonly of: 'written' | 'removed'
+}
+
 /** A target's table as it is. */
 export interface TargetTable {
   /** Qualified and quoted as the target prints it. */
@@ -96,6 +104,8 @@ export interface TargetTable {
   readonly namesInAnyCase?: boolean | undefined
   /** All that a plan is to look at, the one over the key among them. Default: none is known. */
   readonly uniques?: readonly UniqueRule[] | undefined
+  /** For a plan. Default: none is known. */
+  readonly judges?: readonly Judge[] | undefined
 }
 
 /** What of the target a run has to look at. */
@@ -229,6 +239,11 @@ export interface TargetSession extends AsyncDisposable {
   apply(contract: Contract, difference: Difference, load?: SliceLoad): Promise<Applied>
   /** The statements that `apply` would send, for people (`plan --sql`). */
   statements(): readonly string[]
+  /**
+   * Of a plan, after `statements`: why the target would refuse a run that writes the difference, as far as the rights of its
+   * user tell; null where they do. Absent where the target knows of no rights.
+   */
+  lackingRights?(difference: Difference): Promise<string | null>
   /**
    * Commits rows and record in one. When the answer is lost it finds out; throws `STET_OUTCOME_UNKNOWN` only when
    * nobody can be asked. Gives the lease back.

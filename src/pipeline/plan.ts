@@ -48,8 +48,13 @@ export async function plan(pipeline: DefinedPipeline, options: RunOptions = {}):
     const digest = await found.digest()
     const samples = [...(await found.samples()), ...(await found.drift())]
     const statements = session.statements()
-    const obstacle = (await keysElsewhere(attempt, found)) ?? (await valuesTaken(attempt, found))
+    const obstacle =
+      (await session.lackingRights?.(found.comparison.difference)) ??
+      (await keysElsewhere(attempt, found)) ??
+      (await valuesTaken(attempt, found))
     if (obstacle !== null) notices.add(obstacle)
+    const judges = judgesOf(found)
+    if (judges !== null) notices.add(judges)
     return {
       format: 'stet-plan-1',
       ...labelsOf(pipeline),
@@ -72,6 +77,16 @@ export async function plan(pipeline: DefinedPipeline, options: RunOptions = {}):
   } finally {
     stopListening()
   }
+}
+
+/** The constraints that a plan does not work out, where the difference would meet them. */
+function judgesOf({ table, comparison: { difference } }: Found): string | null {
+  const { inserts, updates, deletes } = difference
+  const judges = (table?.judges ?? []).filter((judge) =>
+    judge.of === 'written' ? inserts + updates > 0 : deletes > 0,
+  )
+  if (judges.length === 0) return null
+  return `A plan does not evaluate ${judges.map(({ name }) => name).join(', ')}: whether ${judges.length === 1 ? 'it takes' : 'they take'} the change, only the run can tell`
 }
 
 /** Whether the comparison has seen every row of the table or slice, and not only those whose keys the load has. */

@@ -56,6 +56,12 @@ export async function findTable(
       from duckdb_indexes() as i
      where ${named('i')}
        and i.is_unique`)
+  const judges = await local.rows(`
+    select k.constraint_text as name
+      from duckdb_constraints() as k
+     where ${named('k')}
+       and k.constraint_type in ('CHECK', 'FOREIGN KEY')
+     order by k.constraint_index`)
   const generated = await generatedColumns(local, `${catalog}.${table.quoted}`, columns)
   const unique = [
     ...constraints.map((row) => ({ columns: namesIn(row.columns) })),
@@ -69,6 +75,7 @@ export async function findTable(
     columns: columns.map((row) => columnOf(row, generated)),
     unique,
     uniques: unique.map((rule) => uniqueRule(rule.columns, names)),
+    judges: judges.map(({ name }) => ({ name: String(name), of: 'written' })),
   }
 }
 

@@ -23,6 +23,7 @@ import {
 } from './checks.ts'
 import type { Connection } from './connection.ts'
 import { describeError, isConnectionLoss, sqlstateOf } from './errors.ts'
+import { judgesOf } from './judges.ts'
 import { type KeyEnforcement, requireKeyEnforced } from './key-checks.ts'
 import { lockTable, requireLease, takeLease } from './locks.ts'
 import { requireExactNewKey, requireNullsNotDistinct } from './new-key.ts'
@@ -36,6 +37,7 @@ import { keepRejects } from './record/quarantine.ts'
 import { finishRun, insertRun } from './record/runs.ts'
 import { moveWatermark } from './record/watermark.ts'
 import { remoteCompare } from './remote/index.ts'
+import { mayRecord, missingGrants, rightsOfLoad, withGrants } from './rights.ts'
 import { pullScope } from './scope.ts'
 import { keyedPlansSql, settingsSql } from './settings.ts'
 import {
@@ -86,7 +88,12 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
       return await work()
     } catch (error) {
       signal.throwIfAborted()
-      throw describeError(error, `${action} ${identity.qualified}`)
+      const described = describeError(error, `${action} ${identity.qualified}`)
+      if (sqlstateOf(error) !== '42501') throw described
+      await rollback().catch(() => undefined)
+      const { strategy } = write
+      const removes = strategy.startsWith('replace') || (strategy === 'upsert' && write.missing === 'delete')
+      throw await withGrants(described, connection, identity, rightsOfLoad(write, removes))
     }
   }
 
@@ -174,6 +181,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         if (table === null) return null
         const { columns, rowsEstimate } = table
         requireTable(table)
+        const judges = mode === 'plan' ? await judgesOf(connection, table.oid) : []
         return {
           name: identity.qualified,
           columns: columns.map(({ name, type, native, nullable, generated, optional, kept }) => ({
@@ -187,6 +195,7 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
           })),
           rowsEstimate,
           uniques: table.uniques.filter(({ valid }) => valid).map(uniqueRule),
+          ...(judges.length === 0 ? {} : { judges }),
         }
       }),
 
@@ -263,6 +272,20 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
         found: remote.statements(),
       }),
 
+    lackingRights: (difference) =>
+      doing('look at the rights on', async () => {
+        if (!(await mayRecord(connection))) {
+          return 'The user of the target may not make or use schema "stet", where runs are recorded: a run is refused (STET_PRIVILEGE) with the SQL for an owner to run once'
+        }
+        const { inserts, updates, deletes, marks } = difference
+        const changes = inserts + updates + deletes + marks > 0
+        if (table !== null && !changes) return null
+        const grants = await missingGrants(connection, identity, rightsOfLoad(write, deletes > 0))
+        return grants.length === 0
+          ? null
+          : `The user of the target lacks rights that a run needs: it is refused (STET_PRIVILEGE) until an owner has run: ${grants.join('; ')}`
+      }),
+
     commit: (record, extras) =>
       doing('commit', async () => {
         if (heartbeat?.lost === true || !(await releaseLease(connection, leaseOf())))
@@ -327,8 +350,12 @@ async function identifyOrClose(connection: Connection, name: TableName): Promise
     requirePlace(identity)
     return identity
   } catch (error) {
+    const described = describeError(error, `look for table ${name.table}`)
+    const { schema, table } = name
+    const isRefused = sqlstateOf(error) === '42501' && schema !== null
+    const told = isRefused ? await withGrants(described, connection, { schema, table }, []) : described
     await connection[Symbol.asyncDispose]()
-    throw describeError(error, `look for table ${name.table}`)
+    throw told
   }
 }
 
