@@ -97,10 +97,16 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   throw new TypeError('not an object')
 }
 
-/** Dagster's default keys as names of slices: `2026-08-07-13:00` is an hour, `2026-08-01` also a month. */
+/**
+ * Dagster's default keys as names of slices: `2026-08-07-13:00` is an hour, `2026-11-01-01:00-0500` the second of two equal
+ * ones, `2026-08-01` also a month.
+ */
 export function sliceOfPartition(key: string, { size }: Slicing): string {
-  const hour = /^(\d{4}-\d{2}-\d{2})-(\d{2}):00$/.exec(key)
-  if (size === 'hour' && hour !== null) return `${hour[1]}T${hour[2]}`
+  const hour = /^(\d{4}-\d{2}-\d{2})-(\d{2}):00(?:([+-]\d{2}):?(\d{2}))?$/.exec(key)
+  if (size === 'hour' && hour !== null) {
+    const [, day, clock, hours, minutes] = hour
+    return `${day}T${clock}${hours === undefined ? '' : `${hours}:${minutes}`}`
+  }
   const month = /^(\d{4}-\d{2})-01$/.exec(key)
   if (size === 'month' && month !== null) return month[1] ?? key
   return key

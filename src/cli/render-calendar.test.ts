@@ -70,6 +70,9 @@ test('colours come beside the letters', () => {
 
 test.each([
   ['2026-05-01-13:00', 'hour', '2026-05-01T13'],
+  // So Dagster tells the second of two equal hours from the first.
+  ['2026-11-01-01:00-0500', 'hour', '2026-11-01T01-05:00'],
+  ['2026-10-25-02:00+0100', 'hour', '2026-10-25T02+01:00'],
   ['2026-05-01', 'month', '2026-05'],
   ['2026-05-01', 'day', '2026-05-01'],
   ['KR', 'value', 'KR'],

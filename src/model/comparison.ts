@@ -1,3 +1,5 @@
+import type { Contract } from './columns.ts'
+
 /** What has to happen to the target, as the comparison found it. */
 export interface Difference {
   /**
@@ -51,4 +53,9 @@ export interface PlanSample {
     readonly from: string | null
     readonly to: string | null
   }[]
+}
+
+/** What a row that is back changes beside its values: without it a row that is as it was would change nothing. */
+export function markTakenOff({ keep: { gone } }: Contract, isBack: boolean): PlanSample['changes'] {
+  return isBack && gone !== null ? [{ column: gone, from: 'gone', to: null }] : []
 }

@@ -1,9 +1,10 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import type { WriteStrategy } from '../model/write.ts'
 import { plan } from '../pipeline/plan.ts'
-import { type Check, expectCounts, isRefusal, make, pipelineOf, type Rows } from './kit.ts'
+import { type Check, expectCounts, isRefusal, lastRun, make, pipelineOf, type Rows } from './kit.ts'
 import type { Attempt, Place } from './place.ts'
 import {
+  BY_DAY,
   BY_DAY_WITHOUT_KEY,
   DAY_1,
   DAY_2,
@@ -22,6 +23,9 @@ async function lines(place: Place): Promise<readonly string[]> {
     return `${id} ${day} ${note}`
   })
 }
+
+/** All that changes of a row that is back as it was. */
+const MARK_TAKEN_OFF = [{ column: 'deleted_at', from: 'gone', to: null }]
 
 /** Rows that are not marked as gone. */
 async function live(place: Place): Promise<readonly string[]> {
@@ -281,7 +285,34 @@ export function checksOfSlices(check: Check): void {
     expectCounts(await make(place, frozen(DAY_2)), { read: 2, inserted: 2 })
     expectCounts(await make(place, frozen(DAY_2_AGAIN)), { read: 2, frozen: 2, missing: 2 })
     deepEqual(await lines(place), ['c 2026-08-08 first', 'd 2026-08-08 null'])
+    // One more of a row that is there is another row, and shown as any other that is kept out.
+    const doubled = await make(place, frozen([...DAY_2, ...DAY_2.slice(0, 1)]))
+    expectCounts(doubled, { read: 3, unchanged: 2, frozen: 1 })
+    deepEqual(
+      doubled.drift.map(({ changes }) => changes.map(({ to }) => to)),
+      [['c', '2026-08-08', 'first', '3']],
+    )
   })
+
+  check(
+    'a row that was marked before its slice was frozen again stays so, and is shown',
+    ['G12'],
+    async (place) => {
+      const day = (rows: Rows): Attempt => ({
+        ...ofDay('2026-08-08', rows, { ...BY_DAY, missing: 'mark' }),
+        pipeline: { truth: 'snapshot', keep: { gone: 'deleted_at' } },
+      })
+      await make(place, day(DAY_2))
+      await using record = await place.target.openRecord({ signal: new AbortController().signal })
+      const { table } = await lastRun(place)
+      equal(await record.thaw(table, '2026-08-08', 'somebody'), true)
+      expectCounts(await make(place, day(DAY_2.slice(1))), { read: 1, unchanged: 1, marked: 1 })
+      const back = await make(place, day(DAY_2))
+      expectCounts(back, { read: 2, unchanged: 1, frozen: 1 })
+      deepEqual(back.drift, [{ op: 'drift', key: { id: 'c' }, changes: MARK_TAKEN_OFF }])
+      deepEqual(await live(place), ['d null'])
+    },
+  )
 
   checksOfMissing(check)
 }
@@ -324,6 +355,8 @@ function checksOfMissing(check: Check): void {
     // An older extract, in which it still was, does not bring it back.
     expectCounts(await make(place, ofExtract(DAY_1, 'mark')), { read: 2, unchanged: 1, stale: 1 })
     deepEqual(await live(place), ['a first', 'c first', 'd null'])
+    const { samples } = await plan(pipelineOf(place.target, ofExtract(all, 'mark')))
+    deepEqual(samples, [{ op: 'update', key: { id: 'b' }, changes: MARK_TAKEN_OFF }])
     expectCounts(await make(place, ofExtract(all, 'mark')), {
       read: 4,
       unchanged: 3,

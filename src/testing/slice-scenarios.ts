@@ -1,4 +1,4 @@
-import type { WriteStrategy } from '../model/write.ts'
+import type { ReplacePartition, WriteStrategy } from '../model/write.ts'
 import type { Rows } from './kit.ts'
 import type { Attempt, Scenario } from './place.ts'
 
@@ -10,7 +10,12 @@ export const EVENTS: Readonly<Record<'id' | 'day' | 'note' | 'seq', string>> = {
   note: 'text',
   seq: 'bigint',
 }
-const BY_DAY: WriteStrategy = { strategy: 'replace-partition', by: 'day', size: 'day', key: ['id'] }
+export const BY_DAY: ReplacePartition = {
+  strategy: 'replace-partition',
+  by: 'day',
+  size: 'day',
+  key: ['id'],
+}
 export const BY_DAY_WITHOUT_KEY: WriteStrategy = { strategy: 'replace-partition', by: 'day', size: 'day' }
 
 export const DAY_1: Rows = [

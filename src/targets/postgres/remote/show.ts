@@ -1,7 +1,7 @@
 import type { ContractColumn } from '../../../model/columns.ts'
-import type { PlanSample } from '../../../model/comparison.ts'
+import { markTakenOff, type PlanSample } from '../../../model/comparison.ts'
 import { inTable, keyOf } from '../sql.ts'
-import { differsThere, keyMatchThere } from './compare-sql.ts'
+import { differsThere, isGoneSql, keyMatchThere } from './compare-sql.ts'
 import { type Asked, type RemoteContext, STAGE } from './stage.ts'
 
 // What people see of a comparison inside the server; only these rows leave it.
@@ -36,7 +36,7 @@ export function driftOf(connection: Asked, context: RemoteContext): Promise<read
     .map((column) => differsThere(context, column, inTable('t')(column), `s.${column.id}`))
   const condition =
     keyOf(contract).length > 0
-      ? `exists (select from ${identity.qualified} as t where ${keyMatchThere(context)} and (${['false', ...differ].join(' or ')}))`
+      ? `exists (select from ${identity.qualified} as t where ${keyMatchThere(context)} and (${[isGoneSql(context), ...differ].join(' or ')}))`
       : `exists (select from pg_temp.stet_pairs as p where p.table_row is null and p.load_row = s.ctid::text)`
   return samplesOfKind(connection, context, `(select s.* from ${STAGE} as s where ${condition})`, 'drift')
 }
@@ -62,7 +62,7 @@ async function samplesOfKind(
         (column) =>
           `s.${column.id}::text as ${column.id}, ${old(column)} as o_${column.id}, ${differs(column)} as x_${column.id}`,
       )
-      .join(', ')}
+      .join(', ')}, ${withOld ? isGoneSql(context) : 'false'} as is_back
       from ${relation} as s
       ${withOld ? `join ${identity.qualified} as t on ${keyMatchThere(context)}` : ''}
      order by ${shownKey.map(({ id }) => `s.${id}::text collate "C"`).join(', ')}
@@ -70,13 +70,16 @@ async function samplesOfKind(
   return rows.map((row) => ({
     op,
     key: Object.fromEntries(key.map(({ id, name }) => [name, row[id] ?? null])),
-    changes: columns
-      .filter(({ key: isKey, id }) => !isKey && row[`x_${id}`] === 't')
-      .map(({ id, name }) => ({
-        column: name,
-        from: goes ? (row[id] ?? null) : (row[`o_${id}`] ?? null),
-        to: goes ? null : (row[id] ?? null),
-      })),
+    changes: [
+      ...columns
+        .filter(({ key: isKey, id }) => !isKey && row[`x_${id}`] === 't')
+        .map(({ id, name }) => ({
+          column: name,
+          from: goes ? (row[id] ?? null) : (row[`o_${id}`] ?? null),
+          to: goes ? null : (row[id] ?? null),
+        })),
+      ...markTakenOff(contract, row.is_back === 't'),
+    ],
   }))
 }
 
