@@ -52,3 +52,17 @@ test('an engine with a limit has a thread that returns memory to the system', as
     (await engine.rows(`select current_setting('allocator_background_threads') as set`))[0]?.set
   expect([await returns(free), await returns(bounded)]).toEqual([false, true])
 })
+
+test('an engine spills into its own folder and never fetches an extension', async () => {
+  await using engine = await openLocalEngine()
+  const settings = await engine.rows(`
+    select name, value
+      from duckdb_settings()
+     where name in ('temp_directory', 'autoinstall_known_extensions', 'autoload_known_extensions')
+     order by name`)
+  expect(Object.fromEntries(settings.map(({ name, value }) => [name, value]))).toEqual({
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+    temp_directory: expect.stringContaining(engine.directory),
+  })
+})

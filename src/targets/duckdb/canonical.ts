@@ -47,7 +47,9 @@ export async function canonicalTexts(
   from: string,
 ): Promise<string> {
   const table = local.newName('canonical')
-  const stored = `try_cast(${storedForm(column, 'text')} as ${native})`
+  // PostgreSQL prints `-1 mons +3 days`; DuckDB knows no plus, and both give each unit its own sign.
+  const text = native.toUpperCase() === 'INTERVAL' ? `replace(text, '+', '')` : 'text'
+  const stored = `try_cast(${storedForm(column, text)} as ${native})`
   const forms =
     column.type.kind === 'other' && isNested(native)
       ? nestedForms(native)

@@ -42,6 +42,7 @@ test.each([
   ['timestamp_ns', '2024-02-29 10:00:00.123456789', '2024-02-29 10:00:00.123456789'],
   ['time_ns', '10:00:00.123456789', '10:00:00.123456789'],
   ['interval', '1.5 ms', '00:00:00.0015'],
+  ['interval', '-1 mons +3 days -04:05:06.7', '-1 month 3 days -04:05:06.7'],
   ['varchar[]', "['a b', 'c']", '[a b, c]'],
   // As JSON, which is how Parquet and JSON files hold lists, structs and maps.
   ['integer[]', '[1,null,3]', '[1, NULL, 3]'],
