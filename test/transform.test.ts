@@ -19,6 +19,24 @@ const ROWS = [
 
 eachTarget((_, create) => {
   describe('a row transform', () => {
+    test('says so where it drops a column that the source does not have', async () => {
+      await using place = await create()
+      const { columns: _, ...source } = literalRows({ id: 'text', amount: 'text' }, [['a', '1']])
+      const notices: string[] = []
+      const pipeline = definePipeline({
+        name: 't',
+        source,
+        target: place.target,
+        table: 't',
+        transform: { row: (row) => row, drops: ['amout'] as never },
+        write: { strategy: 'upsert', key: ['id'] },
+      })
+      await run(pipeline, { onNotice: (message) => notices.push(message) })
+      expect(notices).toContain(
+        'The transform drops "amout", which the source does not have; it has "id", "amount"',
+      )
+    })
+
     test('sees exact values, may change, drop and add rows, and its own columns are declared (G6)', async () => {
       await using place = await create()
       const seen: TransformRow[] = []

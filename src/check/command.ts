@@ -66,6 +66,8 @@ export interface CheckResult {
   readonly unusedIgnores: readonly Suppression[]
   readonly bareIgnores: readonly Suppression[]
   readonly baselineGone: number
+  /** What `updateBaseline` or `pruneBaseline` wrote, else null. */
+  readonly baselineWritten: { readonly path: string; readonly findings: number } | null
   readonly fixed: number
   /** Findings that fail the run. */
   readonly failing: number
@@ -138,10 +140,8 @@ export async function check(options: CheckOptions = {}): Promise<CheckResult> {
   if (options.updateBaseline) writeBaseline(baselinePath, suppressed.findings, undefined)
   else if (options.pruneBaseline)
     writeBaseline(baselinePath, suppressed.findings, before ?? { version: 1, findings: {} })
-  const compared = applyBaseline(
-    suppressed.findings,
-    options.updateBaseline || options.pruneBaseline ? readBaseline(baselinePath) : before,
-  )
+  const written = options.updateBaseline || options.pruneBaseline ? readBaseline(baselinePath) : undefined
+  const compared = applyBaseline(suppressed.findings, written ?? before)
 
   let findings: readonly Finding[] = compared.findings
   if (options.diff !== undefined) {
@@ -172,6 +172,8 @@ export async function check(options: CheckOptions = {}): Promise<CheckResult> {
         : [],
     bareIgnores: suppressed.bare,
     baselineGone: isPart ? 0 : compared.gone,
+    baselineWritten:
+      written === undefined ? null : { path: baselinePath, findings: Object.keys(written.findings).length },
     fixed: findings.length - left.length,
     failing,
     exitStatus: exitStatusOf(result, failing),

@@ -90,3 +90,12 @@ test('what goes wrong inside ends with 2, because 1 means findings', async () =>
   expect(status).toBe(2)
   expect(stderr).toContain('exit status 2')
 })
+
+test('--update-baseline and --prune-baseline say what they wrote', async () => {
+  const updated = await runCli(['check', '--update-baseline'], { cwd })
+  expect(updated.stderr).toContain('note: stet-baseline.json holds 1 finding now')
+  await writeFile(join(cwd, 'load.sql'), 'select 1;\n')
+  const pruned = await runCli(['check', '--prune-baseline'], { cwd })
+  expect(pruned.stderr).toContain('note: stet-baseline.json holds 0 findings now')
+  expect((await runCli(['check'], { cwd })).stderr).not.toContain('holds')
+})

@@ -111,6 +111,11 @@ function tableOf(
   files: readonly string[],
   options: LoadOptions,
 ): { readonly table: string; readonly notices: readonly string[] } {
+  if (options.table?.trim() === '') {
+    throw new StetError('STET_USAGE', '--table names no table: it is empty', {
+      hint: 'Write --table orders, or leave it out: then the table is named after the file. A variable that is not set?',
+    })
+  }
   if (options.table !== undefined) return { table: options.table, notices: [] }
   const { name, dropped } = tableNameFor(files)
   if (dropped !== '' && options.strategy === 'replace-table') {

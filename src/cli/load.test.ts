@@ -108,6 +108,12 @@ describe('stet load', () => {
     expect((await load(ORDERS)).stdout).toContain('0 inserted, 0 updated, 3 unchanged')
   })
 
+  test('an empty name of a table is a wrong command line, not a pipeline without a name', async () => {
+    const ran = await load(ORDERS, '--table', '')
+    expect(ran.status).toBe(2)
+    expect(ran.stderr).toContain('--table names no table: it is empty')
+  })
+
   test('allowed rejects are left out and listed', async () => {
     await load(ORDERS)
     const ran = await load(`${ORDERS}A-4,x,open,5\n`, '--max-rejects', '1')

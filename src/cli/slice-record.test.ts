@@ -162,8 +162,21 @@ describe('stet rerun', () => {
     await writeDay(cli.cwd, '2026-05-03', ['a'])
     const again = await stet(['rerun', first?.runId ?? '', 'whole.ts'])
     expect(again.status).toBe(0)
-    expect(again.stderr).toContain(`2026-05-01.csv is not there any more since run ${first?.runId}`)
+    expect(again.stderr.split(`2026-05-01.csv is not there any more since run ${first?.runId}`)).toHaveLength(
+      2,
+    )
     expect(again.stderr).toContain(`2026-05-03.csv was not read by that run since run ${first?.runId}`)
+  })
+
+  test('says that its only file is gone also where it fails for want of it', async () => {
+    await run('--slice', '2026-05-01')
+    const [first] = await runsOf()
+    await rm(join(cli.cwd, 'inbox', '2026-05-01.csv'))
+    const again = await stet(['rerun', first?.runId ?? '', 'visits.ts'])
+    expect(again.status).toBe(1)
+    expect(again.stderr).toMatch(
+      new RegExp(`^note: \\S*2026-05-01\\.csv is not there any more since run ${first?.runId}\\nerror: `),
+    )
   })
 
   test('repeats the window of a cursor and leaves the watermark (G4)', async () => {

@@ -1,3 +1,5 @@
+import { access } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { StetError } from '../errors.ts'
 import type { RunLogEntry } from '../model/run.ts'
 import { WHOLE } from '../model/slice.ts'
@@ -39,6 +41,24 @@ export function changesOfCode(entry: RunLogEntry, code: string | undefined): rea
   ]
 }
 
+/** Files that the repeated run read and that are gone, in the sentences of {@link changesOfFiles}; before anything is read. */
+export async function filesGone(entry: RunLogEntry, cwd: string): Promise<readonly string[]> {
+  const isThere = (path: string) =>
+    access(resolve(cwd, path)).then(
+      () => true,
+      (error: unknown) => !(error instanceof Error && 'code' in error && error.code === 'ENOENT'),
+    )
+  const paths = entry.files.map(({ path }) => path).filter((path) => path !== '-')
+  const there = await Promise.all(paths.map(isThere))
+  return paths.filter((_, i) => there[i] === false).map((path) => sentence(path, GONE, entry))
+}
+
+const GONE = 'is not there any more'
+
+function sentence(path: string, what: string, { runId }: RunLogEntry): string {
+  return `${path} ${what} since run ${runId}`
+}
+
 /** Files that the repeated run read and that are others now, in sentences. */
 export function changesOfFiles(entry: RunLogEntry, files: readonly SourceFile[]): readonly string[] {
   const before = new Map(entry.files.map((file) => [file.path, file.sha256]))
@@ -49,7 +69,7 @@ export function changesOfFiles(entry: RunLogEntry, files: readonly SourceFile[])
   const told: [string, readonly string[]][] = [
     ['has other content', changed.map(([path]) => path)],
     ['was not read by that run', came],
-    ['is not there any more', went],
+    [GONE, went],
   ]
-  return told.flatMap(([what, paths]) => paths.map((path) => `${path} ${what} since run ${entry.runId}`))
+  return told.flatMap(([what, paths]) => paths.map((path) => sentence(path, what, entry)))
 }

@@ -84,7 +84,7 @@ export async function readyRows(context: RowsContext): Promise<ReadyRows> {
   const raw = await landUntilHeld(context, plain, source.parts, { keysMatter: false })
   await source.verify()
   const cursor = await takeLocalWindow(context, raw)
-  const transformed = await applyTransform(local, pipeline.transform, raw.table, raw.contract, context.signal)
+  const transformed = await applyTransform(local, pipeline.transform, raw.table, raw.contract, context)
   const settled = contract(typesAfter(pipeline, sourceTypes, transformed.names, table))
   await context.prepare(settled)
   const landed = await landAll(context, settled, [transformed.part])

@@ -28,8 +28,16 @@ export async function applyTransform(
   transform: Transform,
   landed: string,
   contract: Contract,
-  signal: AbortSignal,
+  { signal, notice }: { readonly signal: AbortSignal; readonly notice: (message: string) => void },
 ): Promise<Transformed> {
+  const names = contract.columns.map(({ name }) => name)
+  // Not refused: a file of JSON may lack a key for a day, and a source without rows knows of none.
+  const foreign = (transform.drops ?? []).filter((name) => !names.includes(name))
+  if (foreign.length > 0 && names.length > 0) {
+    notice(
+      `The transform drops ${foreign.map((name) => `"${name}"`).join(', ')}, which the source does not have; it has ${names.map((name) => `"${name}"`).join(', ')}`,
+    )
+  }
   return 'sql' in transform
     ? transformBySql(local, transform.sql, landed, contract)
     : transformByRow(local, transform.row, namesAfter(transform, contract), landed, contract, signal)

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { type CheckOptions, type CheckResult, check } from '../../check/command.ts'
 import type { Severity } from '../../check/finding.ts'
@@ -13,6 +13,7 @@ import { addCommonOptions, type Invocation, type MakeCommand, newCommand } from 
 import { collect } from '../option-values.ts'
 import { endWithFailure, type OutputOptions } from '../reporter.ts'
 import { wantsColors } from '../text.ts'
+import { countOf } from '../words.ts'
 
 type Format = 'text' | 'json' | 'sarif' | 'github' | 'junit'
 
@@ -110,6 +111,13 @@ async function checkAndReport({ context, reporter, args, options }: Invocation<O
     fix: fix === true,
     witness: witness === true,
   })
+  const { baselineWritten } = result
+  if (baselineWritten !== null) {
+    const path = relative(context.cwd, baselineWritten.path)
+    reporter.notice(
+      `${path} holds ${countOf(baselineWritten.findings, 'finding')} now; hints, and what a comment silences, are no part of it`,
+    )
+  }
   const color = wantsColors(context.env, context.stdout.isTerminal)
   if (options.format === 'text')
     reporter.account(renderText(result, { color, all: options.all === true }).trimEnd())

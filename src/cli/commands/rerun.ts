@@ -34,9 +34,12 @@ async function rerun({ context, reporter, args, options }: Invocation<Options>):
   const loaded = await onePipeline(file, options.pipeline, context.cwd)
   const { pipeline, code, inCommands } = loaded
   const entry = await entryOf(id, loaded, context.signal)
-  const { changesOfCode, changesOfFiles, rerunOptions } = await import('../../pipeline/rerun.ts')
+  const { changesOfCode, changesOfFiles, filesGone, rerunOptions } = await import('../../pipeline/rerun.ts')
   const again = rerunOptions(pipeline, entry)
   for (const change of changesOfCode(entry, code)) reporter.notice(change)
+  // Said before the run, which may fail for want of them.
+  const gone = await filesGone(entry, context.cwd)
+  for (const change of gone) reporter.notice(change)
   const job = {
     pipeline,
     label: undefined,
@@ -49,7 +52,8 @@ async function rerun({ context, reporter, args, options }: Invocation<Options>):
     },
   }
   const { done, failures, error, status } = await runJobs([job], reporter, (result) => {
-    for (const change of changesOfFiles(entry, result.files)) reporter.notice(change)
+    const changes = changesOfFiles(entry, result.files).filter((change) => !gone.includes(change))
+    for (const change of changes) reporter.notice(change)
     reporter.account(renderRun(result, reporter.colors))
   })
   reporter.document({ format: 'stet-run-1', results: done, failures, error } satisfies RunDocument)

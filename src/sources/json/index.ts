@@ -16,7 +16,7 @@ import { readDocument } from './document.ts'
 import { createFieldSet } from './fields.ts'
 import { type Layout, layoutOf } from './layout.ts'
 import { readLines } from './lines.ts'
-import { createRecordReader } from './record.ts'
+import { createRecordReader, NO_OBJECT } from './record.ts'
 import { type Findings, skipValue } from './scan.ts'
 import type { RecordVisitor } from './visit.ts'
 
@@ -93,6 +93,12 @@ async function openJson(options: JsonOptions<Columns>, context: SourceContext): 
   }
   const found = new Set(parts.flatMap((part) => part.names))
   const hasRecords = parts.some((part) => part.table.rows > 0)
+  const scalars = parts.find((part) => part.rejects.length > 0 && part.rejects.every(isNoObject))
+  // Where columns are declared these are rejects; where not, there is nothing that could tell them.
+  if (!hasRecords && paths.size === 0 && scalars !== undefined) {
+    await dispose()
+    throw noObjects(scalars)
+  }
   for (const [name, path] of Object.entries(options.fields ?? {})) {
     if (!hasRecords || found.has(name)) continue
     await dispose()
@@ -231,6 +237,27 @@ async function locate(
   }
   if (records.length > 0) await readRecords(input, layout, visitor)
   return found
+}
+
+function isNoObject({ column, reason }: Reject): boolean {
+  return column === null && reason === NO_OBJECT
+}
+
+function noObjects({ input, layout, rejects }: LandedFile): StetError {
+  const path = input.file.path
+  const [first] = rejects
+  const is = `such as ${first?.raw?.slice(0, 60) ?? '?'} on line ${first?.line}`
+  return new StetError(
+    'STET_SOURCE',
+    `Cannot read "${path}": none of its ${rejects.length === 1 ? 'values' : `${rejects.length} values`} is an object with the columns of a row, ${is}`,
+    {
+      hint:
+        layout.kind === 'lines'
+          ? 'Each line has to be an object, such as {"id": 1}'
+          : 'The array has to hold objects, such as [{"id": 1}]; where they lie elsewhere in the file, name the place: --records data.items (records in a pipeline)',
+      details: { file: path },
+    },
+  )
 }
 
 function tooWide(path: string): StetError {

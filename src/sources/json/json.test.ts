@@ -204,6 +204,21 @@ describe('nested values', () => {
     ])
   })
 
+  test.each([
+    ['x.json', '[1, 2]', /none of its 2 values is an object .* such as 1 on line 1/, /--records/],
+    ['x.json', '[[1]]', /none of its values is an object .* such as \[1\] on line 1/, /--records/],
+    ['x.ndjson', '"a"\n"b"\n', /none of its 2 values is an object .* such as "a" on line 1/, /Each line/],
+  ])(
+    'of nothing but values that are no objects are refused as such: %s %s',
+    async (name, content, said, hint) => {
+      await wayToRefuse(content, {}, name).toMatchObject({
+        code: 'STET_SOURCE',
+        message: expect.stringMatching(said),
+        hint: expect.stringMatching(hint),
+      })
+    },
+  )
+
   test('cannot be two columns at once', async () => {
     await wayToRefuse('{}', { fields: { a: 'p.a', b: 'p.a' } }).toMatchObject({ code: 'STET_CONFIG' })
   })

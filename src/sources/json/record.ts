@@ -31,6 +31,9 @@ export interface RecordReader {
   has(column: number): boolean
 }
 
+/** Why a record that is JSON, and a number or a list, is refused. */
+export const NO_OBJECT = 'is no object'
+
 interface Refusal {
   readonly column: string | null
   readonly reason: string
@@ -144,7 +147,7 @@ export function createRecordReader(
         return end
       }
       const end = skipValue(text, from, findings)
-      refuse(null, 'is no object')
+      refuse(null, NO_OBJECT)
       return end
     },
     values,

@@ -206,6 +206,10 @@ export async function openSession(connect: Connect, options: OpenTargetOptions):
           requireSliceValues(identity.qualified, contract, write)
         }
         if (table === null) {
+          if (write.strategy === 'replace-partition' && write.apply === 'auto')
+            notice(
+              `${identity.qualified} is made without partitions, so apply: 'auto' writes rows and exchanges none`,
+            )
           requireCreatable(identity, contract)
           await requireExactNewKey(connection, identity, contract)
           await requireNullsNotDistinct(connection, contract, write.nullKeys)

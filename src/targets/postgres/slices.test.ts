@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { postgresServers } from '../../../test/support/databases.ts'
+import { freshDatabase, postgresServers } from '../../../test/support/databases.ts'
 import { bench } from '../../../test/support/postgres-bench.ts'
 import { contractFor, type Load, load, sliceNamed } from '../../../test/support/postgres-target.ts'
 import { openLocalEngine } from '../../local/engine.ts'
@@ -35,6 +35,21 @@ async function inScope(url: string, columns: Load['columns'], slice: Slice): Pro
 }
 
 for (const { name, url } of postgresServers()) {
+  test(`a table that is made has no partitions, and \`auto\` says that it exchanges none (${name})`, async () => {
+    const notices: string[] = []
+    await load(postgres({ url: await freshDatabase(url) }), {
+      table: 't',
+      write: { ...DAYS, apply: 'auto' },
+      columns: COLUMNS,
+      rows: [['a', '2026-08-07', 'x']],
+      slice: SEVENTH,
+      notice: (message) => notices.push(message),
+    })
+    expect(notices).toEqual([
+      "public.t is made without partitions, so apply: 'auto' writes rows and exchanges none",
+    ])
+  })
+
   test(`a slice begins with its first moment and ends before the next one's, in each type of time (${name})`, async () => {
     await using b = await bench(
       url,
