@@ -16,9 +16,14 @@ export function definitionOf(pipeline: DefinedPipeline, incremental: Incremental
   return JSON.stringify({ ...parts, source })
 }
 
-/** A command that sets a watermark, to be pasted; null for a pipeline that no file has, such as that of `stet load`. */
-export function commandToSet(value: string, inCommands: RunOptions['inCommands']): string | null {
-  return inCommands === null ? null : `stet watermark set '${value}' ${inCommands ?? 'pipeline.ts'}`
+/** A command that sets a watermark; null for a pipeline that no file has, such as that of `stet load`. */
+export function commandToSet(value: string | null, inCommands: RunOptions['inCommands']): string | null {
+  return inCommands === null ? null : `stet watermark set ${quoted(value)} ${inCommands ?? 'pipeline.ts'}`
+}
+
+/** To be pasted, or, where nobody knows the value, to be filled in. */
+function quoted(value: string | null): string {
+  return value === null ? 'VALUE' : `'${value}'`
 }
 
 export function refuseOtherDefinition(
@@ -33,15 +38,19 @@ export function refuseOtherDefinition(
   const changed = Object.keys(after).filter(
     (part) => JSON.stringify(before[part]) !== JSON.stringify(after[part]),
   )
-  const waysOn = [`--from '${watermark.value}'`, commandToSet(watermark.value, inCommands)].filter(
-    (way) => way !== null,
-  )
+  // How far one column has been read says nothing about another, which may not even have values of the kind.
+  const isOtherCursor = changed.includes('cursor')
+  const value = isOtherCursor ? null : watermark.value
+  const waysOn = [`--from ${quoted(value)}`, commandToSet(value, inCommands)].filter((way) => way !== null)
+  const where = isOtherCursor
+    ? `Go on from a value of ${String(after.cursor)} up to which all is loaded`
+    : 'Go on from where it is'
   throw new StetError(
     'STET_DEFINITION_CHANGED',
     `Pipeline "${pipeline.name}" has another ${changed.join(' and ')} than when its watermark ${watermark.value} was set (G4); nothing was read`,
     {
       hint:
-        `Read all of it again: --full. Go on from where it is: ${waysOn.join(', or ')}. ` +
+        `Read all of it again: --full. ${where}: ${waysOn.join(', or ')}. ` +
         'Or give the pipeline another name',
       details: { changed, before, after, watermark: watermark.value },
     },

@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
+import type { StetError } from '../errors.ts'
 import type { Pipeline } from '../pipeline/types.ts'
 import { type Check, expectCounts, isRefusal, make, type Rows } from './kit.ts'
 import type { Attempt, Place } from './place.ts'
@@ -125,7 +126,12 @@ export function checksOfWatermarks(check: Check): void {
         ...byClock(noon, '2025-06-01T13:00:00Z'),
         pipeline: { incremental: { cursor: 'value' } },
       }),
-      (error: unknown) => isRefusal(error, 'STET_DEFINITION_CHANGED', ['cursor']),
+      (error: unknown) => {
+        // How far the one has read is no value of the other, and no way on with it.
+        const { hint = '' } = error as StetError
+        ok(hint.includes('--from VALUE') && !hint.includes('2025-06-01'), hint)
+        return isRefusal(error, 'STET_DEFINITION_CHANGED', ['cursor'])
+      },
     )
     // All of it again is a new beginning.
     expectCounts(await make(place, { ...rezoned, options: { ...rezoned.options, full: true } }), {
