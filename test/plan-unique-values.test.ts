@@ -226,6 +226,22 @@ describe('PostgreSQL: rights that are missing', () => {
     )
   })
 
+  test('to record runs: the plan foretells it', async () => {
+    const url = await freshDatabase()
+    await using db = await connect(url)
+    const user = `reader_${new URL(url).pathname.slice(1)}`
+    await db.client.query(`create role ${user} login; create table part (id bigint primary key, v text)`)
+    await db.client.query(`grant select, insert, update on part to ${user}`)
+    await writeFile(join(cwd, 'rows.csv'), 'id,v\n1,x\n')
+    const as = new URL(url)
+    as.username = user
+    const args = ['load', 'rows.csv', '--into', as.href, '--table', 'part', '--key', 'id', '--json']
+    expect((await runCli([...args, '--plan'], { cwd })).document()).toMatchObject({
+      obstacle: expect.stringContaining('may not make or use schema "stet"'),
+    })
+    expect((await runCli(args, { cwd })).document()).toMatchObject({ error: { code: 'STET_PRIVILEGE' } })
+  })
+
   test('none, where columns are granted one by one', async () => {
     const setup = [
       'grant usage on schema sales',

@@ -62,6 +62,27 @@ describe.each(postgresServers())('values of a query in $name', ({ url: server })
     },
   )
 
+  test('moments without their offset, alone and in an array, are rejects as those of a file are (G9)', async () => {
+    const url = await freshDatabase(server)
+    await using place = await connect(url)
+    await place.client.query(`
+      create table t (id bigint primary key, z timetz, a timestamptz[]);
+      create table raw as
+      select * from (values (1, '10:00+02', '{2024-01-01 10:00+02}'), (2, '10:00', null), (3, null, '{2024-01-01 10:00}')) as v (id, z, a)`)
+    const db = postgres({ url })
+    const { counts } = await run(
+      definePipeline({
+        name: 'moments',
+        source: db.query('select id, z, a from raw'),
+        target: db,
+        table: 't',
+        write: { strategy: 'upsert', key: ['id'] },
+        maxRejects: 2,
+      }),
+    )
+    expect(counts).toMatchObject({ read: 3, rejected: 2, inserted: 1 })
+  })
+
   test('doubles hash as everywhere else, also those whose shortest decimal is half-way to the next', async () => {
     await using place = await connect(await freshDatabase(server))
     const halfWay = fc

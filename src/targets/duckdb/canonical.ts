@@ -2,6 +2,7 @@ import { callSql } from '../../local/functions.ts'
 import { quoteLiteral } from '../../local/quote.ts'
 import type { ContractColumn } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
+import { CUT_INTERVAL } from '../shared/interval.ts'
 import { comparedForm, storedForm } from './forms.ts'
 
 const INTEGER = '[+-]?[0-9]+'
@@ -27,10 +28,6 @@ const EXACT_BY_NATIVE: Readonly<Record<string, string>> = {
   TIME_NS: '[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,9}0*)?)?',
   'TIME WITH TIME ZONE': '[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2}){0,2})',
 }
-
-/** What an interval would lose: it keeps whole microseconds, in whatever unit they are written. */
-const CUT_INTERVAL =
-  '\\.[0-9]{6}[0-9]*[1-9]|\\.[0-9]{3}[0-9]*[1-9][0-9]* *m(illi|s)|\\.[0-9]*[1-9][0-9]* *(micro|us)'
 
 /** A quote doubled inside of an element, which DuckDB takes for the end of one and the beginning of another. */
 const DOUBLED_QUOTE = `[^\\[,{(:=\\s](''|"")|(''|"")[^\\],}):=\\s]`
@@ -87,11 +84,11 @@ function nestedForms(native: string): string {
     `${callSql('json_identity', `to_json(${value})::varchar`)} = ${callSql('json_identity', 'text')}`
   const isOwnForm = `
     (${bareSql('text')} = ${bareSql('cast_value::varchar')} and not regexp_matches(text, ${quoteLiteral(DOUBLED_QUOTE)}))`
-  // A map with a key twice is an error of try_cast, too. In Stet's form of a document every key is there once, the last one,
-  // as jsonb has it.
   // What DuckDB prints is what is compared and written: it has to be read back as the same.
   const isReadBack = (value: string) =>
     `try_cast(${value}::varchar as ${native}) is not distinct from ${value}`
+  // A map with a key twice is an error of try_cast, too. In Stet's form of a document every key is there once, the last one,
+  // as jsonb has it.
   return `
     select text, cast_exact or json_exact as exact,
            case when json_exact and not cast_exact then json_form else coalesce(cast_form, json_form) end as canonical

@@ -2,6 +2,7 @@ import { quoteLiteral } from '../../local/quote.ts'
 import { formatColumnType } from '../../model/column-type.ts'
 import type { ContractColumn } from '../../model/columns.ts'
 import type { LocalConnection } from '../../model/local.ts'
+import { CUT_INTERVAL } from '../shared/interval.ts'
 import type { CatalogTable } from './catalog.ts'
 import type { Connection } from './connection.ts'
 import { sqlstateOf } from './errors.ts'
@@ -152,10 +153,7 @@ export function cutSql(base: string): string {
   if (base === '"char"') return 'octet_length(x) > 1'
   if (base === 'oid') return `x !~ '^[0-9]+$'`
   if (base === 'money') return `x ~ '[.][0-9]{2}[0-9]*[1-9]'`
-  // Fractions of a smaller unit say as little as seven digits of a second.
-  if (/^interval\b/i.test(base)) {
-    return `x ~* '[.][0-9]{6}[0-9]*[1-9]|[.][0-9]{3}[0-9]*[1-9][0-9]* *m(illi|s)|[.][0-9]*[1-9][0-9]* *(micro|us)'`
-  }
+  if (/^interval\b/i.test(base)) return `x ~* ${quoteLiteral(CUT_INTERVAL)}`
   // Seven and more digits after the point: all of these types keep microseconds.
   return /time|interval|^ts(tz)?(multi)?range/i.test(base) ? `x ~ '[.][0-9]{6}[0-9]*[1-9]'` : 'false'
 }
