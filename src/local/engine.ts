@@ -86,8 +86,8 @@ export async function openLocalEngine(options: LocalEngineOptions = {}): Promise
 }
 
 /**
- * The limit counts what the engine uses. What it has given back stays with the process until somebody else wants it, which came
- * to 400 MB beyond a limit of 1 GB; a thread of the allocator returns it to the system, and it stays at 220 MB.
+ * The limit counts what the engine uses. What it has given back stays with the process until somebody else wants it, which with
+ * 5M rows came to 320 to 440 MB beyond a limit of 1 GB; a thread of the allocator returns it to the system, mostly before 270 MB.
  */
 function boundedMemory(memoryLimit: string): Record<string, string> {
   return { memory_limit: memoryLimit, allocator_background_threads: 'true' }

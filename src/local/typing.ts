@@ -199,7 +199,7 @@ function momentPattern(type: Extract<ColumnType, { kind: 'timestamp' | 'timestam
   return `[1-8][0-9]{3}-[0-9]{2}-[0-9]{2}[ T]${TIME}${fraction(type.precision)}${offset}`
 }
 
-/** A text as the engine prints it in UTC, which most exports do, is found by printing it: in half the time of a pattern. */
+/** A text as the engine prints it in UTC, which most exports do, is found by printing it: in two thirds of the time. */
 function asPrinted(type: Extract<ColumnType, { kind: 'timestamp' | 'timestamptz' }>, raw: string): string {
   if ((type.precision ?? 6) < 6) return ''
   const naive = `try_cast(${raw} as timestamp)`
